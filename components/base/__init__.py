@@ -1,0 +1,1 @@
+"""The base layer: what stands before there is a cluster (network, key, stores)."""

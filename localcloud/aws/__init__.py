@@ -1,0 +1,1 @@
+"""AWS's resource types, a module for each service."""

@@ -1,0 +1,1 @@
+"""A real Kubernetes on loopback, and stand-ins for all that would run in it on AWS."""

@@ -1,0 +1,231 @@
+"""The settings of a stack: the only reader of stack config.
+
+`load()` turns the config of the running stack into frozen, checked models; `validate()` does the same for config
+given as a mapping. Every mistake is found in one go, before any resource is registered.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+import pulumi
+from pulumi.runtime import config as runtime_config
+from pydantic import TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
+
+from components.pools import Pool
+from schema.base import Aws, Encryption, ModelBucket, Network, Repository
+from schema.charts import Charts
+from schema.compute import Addon, AddonName, Cluster, SystemNodes
+from schema.cross_rules import cross_check
+from schema.fields import CLUSTER_NAME, PoolName, RepositoryName, Section
+from schema.node_pools import NodePool
+from schema.platform import ChartName, PlatformChart
+from schema.pool_charts import described
+from schema.problems import NAMESPACE, Problem, explain_all, suggest, unfilled
+from schema.storage import Storage
+
+STANDARD_SUPPORT_ENDS: dict[str, date] = {
+    "1.33": date(2026, 7, 29),
+    "1.34": date(2026, 12, 2),
+    "1.35": date(2027, 3, 27),
+    "1.36": date(2027, 8, 2),
+}
+"""End of EKS standard support by Kubernetes version (EKS release calendar, read 2026-11-30)."""
+
+
+class Settings(Section):
+    """All settings of one stack."""
+
+    aws: Aws
+    """Where the stack lives."""
+    network: Network
+    """The VPC and its subnets."""
+    encryption: Encryption = Encryption()
+    """The customer-managed key."""
+    model_bucket: ModelBucket = ModelBucket()
+    """The bucket that models are served from."""
+    repositories: dict[RepositoryName, Repository] = {}
+    """Repositories for images, by name."""
+    storage: Storage = Storage()
+    """File systems outside the cluster."""
+    cluster: Cluster
+    """The EKS control plane."""
+    addons: dict[AddonName, Addon] = {}
+    """Versions of the EKS add-ons, by name; every add-on is installed, named here or not."""
+    system_nodes: SystemNodes = SystemNodes()
+    """The managed node group that carries the controllers."""
+    charts: Charts = Charts()
+    """Where Helm charts come from."""
+    node_pools: dict[PoolName, NodePool] = {}
+    """Pools of nodes, by name."""
+    platform: dict[ChartName, PlatformChart] = {}
+    """Charts that run in the cluster, by name."""
+
+    def part(self, *sections: str) -> dict[str, Any]:
+        """The named sections as plain values, as the layers take them.
+
+        Args:
+            sections: field names such as `network`.
+        """
+        return self.model_dump(include=set(sections))
+
+    def pools(self) -> list[Pool]:
+        """What the platform may know of the node pools."""
+        return described(self.node_pools)
+
+    def notices(self, today: date) -> list[str]:
+        """What the platform engineer should know though nothing is wrong.
+
+        Args:
+            today: the day to judge support periods by.
+        """
+        ends = STANDARD_SUPPORT_ENDS[self.cluster.version]
+        days = (ends - today).days
+        if days > 60:
+            return []
+        extended = self.cluster.support_type == "EXTENDED"
+        then = (
+            "the control plane costs $0.60 an hour instead of $0.10 until it is upgraded"
+            if extended
+            else "AWS upgrades the cluster by itself, and this file's version is then one that it cannot go back to"
+        )
+        when = f"left EKS standard support on {ends}" if days < 0 else f"leaves EKS standard support on {ends}"
+        return [f"Kubernetes {self.cluster.version} {when}; {'now' if days < 0 else 'then'} {then}."]
+
+
+class SettingsError(pulumi.RunError):
+    """The stack's config is not usable; `problems` has every mistake, `str()` tells them all.
+
+    A `RunError`, which language hosts print without a traceback.
+    """
+
+    def __init__(self, stack: str, problems: list[Problem]) -> None:
+        self.problems = problems
+        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+        head = f"The config of stack {stack} has {count}; nothing was done."
+        super().__init__("\n\n".join([head, *map(str, problems)]))
+
+
+def load() -> Settings:
+    """The settings of the running stack.
+
+    Raises:
+        SettingsError: the config has mistakes.
+    """
+    return validate(_runtime_config(), stack=pulumi.get_stack(), local=os.environ.get("EKSAI_LOCAL") == "1")
+
+
+def _runtime_config() -> dict[str, str]:
+    """Every key of the stack's config, whoever runs the program.
+
+    In process the runtime holds it; the official language host hands it over in PULUMI_CONFIG.
+    """
+    return dict(runtime_config.CONFIG.get()) or json.loads(os.environ.get("PULUMI_CONFIG", "{}"))
+
+
+def validate(config: Mapping[str, str], *, stack: str, local: bool) -> Settings:
+    """Checks a stack's config.
+
+    Args:
+        config: full keys such as `eksai:network` to their text; objects are JSON.
+        stack: the stack's name; the cluster's default name follows from it.
+        local: whether the stack runs on the local cloud, where documentation accounts and addresses are fine.
+
+    Raises:
+        SettingsError: the config has mistakes; all are reported at once.
+    """
+    problems = list(_foreign_keys(config))
+    parts: dict[str, Any] = {}
+    for name, field in Settings.model_fields.items():
+        key = f"{NAMESPACE}:{to_camel(name)}"
+        raw = _parse(config.get(key, "{}"))
+        placeholders = list(unfilled(key, raw))
+        problems.extend(placeholders)
+        annotation: Any = field.annotation
+        try:
+            parts[name] = TypeAdapter[Any](annotation).validate_python(raw)
+        except ValidationError as error:
+            told = {problem.key for problem in placeholders}
+            mistakes = explain_all(key, annotation, error.errors())
+            problems.extend(mistake for mistake in mistakes if mistake.key not in told)
+    problems.extend(cross_check(parts, local))
+    problems.extend(_default_name(parts.get("cluster"), stack))
+    if problems:
+        raise SettingsError(stack, problems)
+    return Settings.model_construct(None, **{**parts, "cluster": _filled_in(parts["cluster"], stack)})
+
+
+def _default_name(cluster: Cluster | None, stack: str) -> Iterator[Problem]:
+    """The name that follows from the stack's is one that EKS takes."""
+    name = f"{NAMESPACE}-{stack}"
+    if cluster and cluster.name is None and not CLUSTER_NAME.fullmatch(name):
+        rule = f"left out, the cluster's name is {name}, which EKS does not take"
+        yield Problem(f"{NAMESPACE}:cluster.name", "", rule, "give the cluster a name, or the stack another one")
+
+
+def _filled_in(cluster: Cluster, stack: str) -> Cluster:
+    """The cluster's settings with what was left out and follows from the stack's name and today's date."""
+    ended = STANDARD_SUPPORT_ENDS[cluster.version] < date.today()
+    return cluster.model_copy(
+        update={
+            "name": cluster.name or f"{NAMESPACE}-{stack}",
+            "support_type": cluster.support_type or ("EXTENDED" if ended else "STANDARD"),
+        }
+    )
+
+
+def _parse(text: str) -> Any:
+    """An object of the config from its JSON text; anything else stays the text it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _foreign_keys(config: Mapping[str, str]) -> Iterator[Problem]:
+    """Keys that nothing reads: a typing error, or a provider's config that the explicit providers ignore."""
+    known = [to_camel(name) for name in Settings.model_fields]
+    for key in config:
+        namespace, _, name = key.partition(":")
+        if namespace == "pulumi" or (namespace == NAMESPACE and name in known):
+            continue
+        if namespace == NAMESPACE:
+            yield Problem(key, "", "not a setting", suggest(name, known, prefix=f"{NAMESPACE}:"))
+        elif namespace == "aws":
+            yield Problem(key, "", "the program makes its own AWS provider and does not read this", "use eksai:aws")
+        else:
+            yield Problem(
+                key,
+                "",
+                f"every setting begins with {NAMESPACE}:",
+                suggest(name, known, prefix=f"{NAMESPACE}:"),
+            )
+
+
+def stack_file_schema() -> dict[str, Any]:
+    """The JSON Schema of a stack file, for editors and other tools."""
+    sections = Settings.model_json_schema(by_alias=True)
+    properties = {f"{NAMESPACE}:{name}": schema for name, schema in sections["properties"].items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Stack file of eksai",
+        "type": "object",
+        "properties": {
+            "config": {
+                "type": "object",
+                "properties": properties,
+                "patternProperties": {"^pulumi:": {}},
+                "required": [f"{NAMESPACE}:{name}" for name in sections["required"]],
+                "additionalProperties": False,
+            },
+            "encryptionsalt": {"type": "string", "description": "Written by Pulumi's passphrase provider."},
+            "encryptedkey": {"type": "string", "description": "Written by Pulumi's secrets provider."},
+            "secretsprovider": {"type": "string", "description": "Written by Pulumi."},
+        },
+        "required": ["config"],
+        "additionalProperties": False,
+        "$defs": sections["$defs"],
+    }

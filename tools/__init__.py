@@ -1,0 +1,1 @@
+"""Chores around the program: one folder or file each."""

@@ -1,0 +1,93 @@
+"""Prints every `depends_on` of both stacks as a table, with the refusal of AWS that it prevents.
+
+python -m tools.edges
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
+
+from automation.plan import make_plan
+from automation.project import Project
+from localcloud.order import Finding, Order, Verdict
+from tools.scratch import ROOT
+
+STACKS = ("dev", "prod")
+
+NOT_PROVABLE: Mapping[tuple[str, str], str] = {
+    ("Eip *", "InternetGateway *"): (
+        "AWS asks for it in words only: it gives an address without a gateway, and the NAT gateway, which does need "
+        "both, waits for the route to the gateway"
+    ),
+    ("NatGateway *", "Route *"): (
+        "with a gateway in each zone nodes wait for all of them, and one that waits for the route is enough"
+    ),
+    ("NatGateway *", "RouteTableAssociation *"): (
+        "only the association of the NAT gateway's own subnet leads out; the others are waited for with it"
+    ),
+    ("BucketPolicy *", "BucketPublicAccessBlock *"): (
+        "S3 refuses two changes of a bucket at one time (OperationAborted); one after the other in either order is fine"
+    ),
+    ("BucketLifecycleConfiguration *", "BucketVersioning *"): (
+        "AWS takes rules on old versions before there are any; the order spares a warning"
+    ),
+    (
+        "SystemNodes *",
+        "Cluster *",
+    ): "what of it needs the cluster waits for the add-ons of nodes; the roles need nothing",
+    ("Release karpenter", "InterruptionQueue *"): (
+        "the queue itself is named in the values; without rules and targets Karpenter runs and hears no warning"
+    ),
+    ("Release karpenter", "InstanceProfile *"): "pools need it, and they wait for all of Karpenter",
+    ("Release karpenter", "AccessEntry *"): "nodes of pools need it, and pools wait for all of Karpenter",
+    (
+        "Release *",
+        "PodIdentity *",
+    ): "pods get their identity when they start; without it they run, and AWS refuses them",
+    ("Installation *", "Addons cluster-addons"): "pods of controllers need DNS, which nothing here plays",
+    ("Namespaces *", "Addons cluster-addons"): (
+        "a namespace goes only while every aggregated API answers, that of metrics-server among them"
+    ),
+    ("NodePool *", "NodeOverlay *"): "without it Karpenter would plan the pool's first nodes without their shares",
+}
+"""Why AWS refuses nothing when an edge is missing: patterns of the two ends, and the reason for keeping it."""
+
+
+def findings(stack: str) -> list[Finding]:
+    """What is known of every `depends_on` of a stack.
+
+    Args:
+        stack: the stack's name.
+    """
+    order = Order(make_plan(Project(ROOT), stack).resources)
+    return [order.judge(edge) for edge in order.edges]
+
+
+def reason_kept(finding: Finding) -> str | None:
+    """Returns why an edge is kept that nothing proves, None when no reason is listed."""
+    dependent, awaited = finding.edge.names
+    for (one, other), reason in NOT_PROVABLE.items():
+        if fnmatch(dependent, one) and fnmatch(awaited, other):
+            return reason
+    return None
+
+
+def table(found: Iterable[Finding]) -> str:
+    """The findings as a Markdown table."""
+    lines = ["| dependent | waits for | | without it |", "| --- | --- | --- | --- |"]
+    for finding in found:
+        dependent, awaited = finding.edge.names
+        text = finding.reason if finding.verdict is not Verdict.UNPROVED else reason_kept(finding) or ""
+        lines.append(f"| {dependent} | {awaited} | {finding.verdict.value} | {text.replace('|', '/')} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Prints the table of each stack."""
+    os.environ["EKSAI_LOCAL"] = "1"
+    for stack in STACKS:
+        print(f"## {stack}\n\n{table(findings(stack))}\n")
+
+
+if __name__ == "__main__":
+    main()

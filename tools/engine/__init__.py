@@ -1,0 +1,1 @@
+"""Builds the Pulumi engine from Go modules, for machines that reach package registries but no installer."""
