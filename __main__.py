@@ -1,42 +1,31 @@
-"""The program: settings, base, compute, exports. It only wires; everything else is where its name says."""
+"""The program: settings, base, compute, platform, workloads, exports. It wires; the rest is where its name says."""
 
 from typing import cast
 
 import pulumi
-import pulumi_aws as aws
 
 import settings
+from components.aws_provider import AwsSettings, make_aws_provider
 from components.base.layer import BaseSettings, make_base
 from components.compute.layer import CHART_FILES, ComputeInputs, ComputeSettings, make_compute
 from components.permissions_boundary import bound_roles
 from components.platform.layer import PlatformInputs, PlatformSettings, chart_files, make_platform
-from components.release import ChartSource
+from components.workloads.layer import WorkloadInputs, WorkloadSettings, make_workloads
 
 config = settings.load()
-cluster_name = str(config.cluster.name)
-region, account_id = config.aws.region, config.aws.account_id
-tags = {"eksai:cluster": cluster_name, **config.aws.tags}
-charts = ChartSource(config.charts.mirror, config.charts.image_registry)
-platform_settings = cast(PlatformSettings, config.part("platform"))
-charts.check([*CHART_FILES, *chart_files(platform_settings["platform"])])
+stack = config.facts()
+base_settings = cast(BaseSettings, config.part(*BaseSettings.__annotations__))
+compute_settings = cast(ComputeSettings, config.part(*ComputeSettings.__annotations__))
+platform_settings = cast(PlatformSettings, config.part(*PlatformSettings.__annotations__))
+workload_settings = cast(WorkloadSettings, config.part(*WorkloadSettings.__annotations__))
+stack.charts.check([*CHART_FILES, *chart_files(platform_settings["platform"])])
 
 if config.aws.permissions_boundary_arn:
     pulumi.runtime.register_resource_transform(bound_roles(config.aws.permissions_boundary_arn))
-
-provider = aws.Provider(
-    "aws",
-    region=region,
-    allowed_account_ids=[account_id],
-    assume_roles=[{"role_arn": config.aws.role_arn}] if config.aws.role_arn else None,
-    default_tags={"tags": tags},
-)
-
-base_settings = cast(BaseSettings, config.part("network", "encryption", "model_bucket", "repositories", "storage"))
-in_aws = pulumi.ResourceOptions(providers=[provider])
-base = make_base(base_settings, region=region, account_id=account_id, cluster_name=cluster_name, opts=in_aws)
-
+provider = make_aws_provider(cast(AwsSettings, config.part("aws")["aws"]), stack.tags)
+base = make_base(base_settings, stack, pulumi.ResourceOptions(providers=[provider]))
 compute = make_compute(
-    cast(ComputeSettings, config.part("cluster", "addons", "system_nodes", "node_pools")),
+    compute_settings,
     ComputeInputs(
         vpc_id=base.vpc_id,
         zones=config.network.availability_zones,
@@ -47,30 +36,45 @@ compute = make_compute(
         key_arn=base.key_arn,
         model_bucket_arn=base.model_bucket_arn,
     ),
-    region=region,
-    account_id=account_id,
+    stack,
     deployer_role_arn=config.aws.role_arn,
-    charts=charts,
-    tags=tags,
     aws_provider=provider,
 )
-
-make_platform(
+providers = [provider, compute.kubernetes]
+platform = make_platform(
     platform_settings,
-    PlatformInputs(cluster_name, compute.ready, base.vpc_id, base.key_arn, base.storage, compute.addons),
-    region=region,
-    account_id=account_id,
-    cluster_version=config.cluster.version,
-    pools=config.pools(),
-    charts=charts,
-    providers=[provider, compute.kubernetes],
+    PlatformInputs(
+        cluster_ready=compute.ready,
+        vpc_id=base.vpc_id,
+        key_arn=base.key_arn,
+        storage=base.storage,
+        domain=base.domain,
+        sign_in=base.sign_in,
+        addons=compute.addons,
+    ),
+    stack,
+    providers,
+)
+workloads = make_workloads(
+    workload_settings,
+    WorkloadInputs(
+        cluster_ready=compute.ready,
+        pools=compute.pools,
+        namespaces=platform.namespaces,
+        installed=platform.installed,
+        volumes=base.storage.volumes,
+        key_arn=base.key_arn,
+        model_bucket=base.model_bucket,
+        artifact_bucket=platform.artifact_bucket,
+        repository_urls=base.repository_urls,
+    ),
+    stack,
+    providers,
 )
 
-pulumi.export("cluster_name", cluster_name)
-pulumi.export("region", region)
-pulumi.export("cluster_endpoint", compute.cluster_endpoint)
-pulumi.export("kubeconfig", compute.kubeconfig)
-pulumi.export("vpc_id", base.vpc_id)
-pulumi.export("key_arn", base.key_arn)
-pulumi.export("model_bucket", base.model_bucket)
-pulumi.export("repositories", base.repository_urls)
+exports = {"cluster_name": stack.cluster_name, "region": stack.region, "cluster_endpoint": compute.cluster_endpoint}
+exports |= {"kubeconfig": compute.kubeconfig, "vpc_id": base.vpc_id, "key_arn": base.key_arn}
+exports |= {"model_bucket": base.model_bucket, "repositories": base.repository_urls}
+exports |= {"applications": stack.application_urls(), "images_to_push": workloads.images_to_push}
+for name, value in exports.items():
+    pulumi.export(name, value)

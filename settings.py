@@ -16,15 +16,24 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from components.pools import Pool
+from components.release import ChartSource
+from components.stack import StackFacts
+from components.web_apps import WEB_APPS
+from schema.argo_workflows import ArgoWorkflows
 from schema.base import Aws, Encryption, ModelBucket, Network, Repository
 from schema.charts import Charts
 from schema.compute import Addon, AddonName, Cluster, SystemNodes
 from schema.cross_rules import cross_check
+from schema.domain import Domain
 from schema.fields import CLUSTER_NAME, PoolName, RepositoryName, Section
+from schema.jupyterhub import Jupyterhub
+from schema.ml_pipeline import MlPipeline
 from schema.node_pools import NodePool
 from schema.platform import ChartName, PlatformChart
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem, explain_all, suggest, unfilled
+from schema.ray_clusters import RayCluster, RayClusterName
+from schema.sign_in import SignIn
 from schema.storage import Storage
 
 STANDARD_SUPPORT_ENDS: dict[str, date] = {
@@ -51,6 +60,10 @@ class Settings(Section):
     """Repositories for images, by name."""
     storage: Storage = Storage()
     """File systems outside the cluster."""
+    domain: Domain = Domain()
+    """The domain below which applications have their hosts."""
+    sign_in: SignIn = SignIn()
+    """Sign-in to the applications."""
     cluster: Cluster
     """The EKS control plane."""
     addons: dict[AddonName, Addon] = {}
@@ -63,6 +76,14 @@ class Settings(Section):
     """Pools of nodes, by name."""
     platform: dict[ChartName, PlatformChart] = {}
     """Charts that run in the cluster, by name."""
+    jupyterhub: Jupyterhub = Jupyterhub()
+    """Notebooks in the browser."""
+    argo_workflows: ArgoWorkflows = ArgoWorkflows()
+    """Workflows, their artifacts and logs."""
+    ray_clusters: dict[RayClusterName, RayCluster] = {}
+    """Ray clusters, by name."""
+    ml_pipeline: MlPipeline = MlPipeline()
+    """The training pipeline."""
 
     def part(self, *sections: str) -> dict[str, Any]:
         """The named sections as plain values, as the layers take them.
@@ -73,8 +94,32 @@ class Settings(Section):
         return self.model_dump(include=set(sections))
 
     def pools(self) -> list[Pool]:
-        """What the platform may know of the node pools."""
+        """What everyone may know of the node pools."""
         return described(self.node_pools)
+
+    def applications(self) -> list[str]:
+        """The applications of `components.web_apps` that the stack has."""
+        return [name for name in WEB_APPS if name in self.ray_clusters or self._installs(name)]
+
+    def _installs(self, chart: str) -> bool:
+        return chart in self.platform and self.platform[chart].enabled
+
+    def facts(self) -> StackFacts:
+        """What every layer may know."""
+        cluster_name = str(self.cluster.name)
+        return StackFacts(
+            region=self.aws.region,
+            account_id=self.aws.account_id,
+            cluster_name=cluster_name,
+            cluster_version=self.cluster.version,
+            node_ranges=[self.network.cidr],
+            pod_ranges=[self.network.pod_cidr] if self.network.pod_cidr else [],
+            tags={"eksai:cluster": cluster_name, **self.aws.tags},
+            pools=self.pools(),
+            domain=self.domain.name,
+            applications=self.applications(),
+            charts=ChartSource(self.charts.mirror, self.charts.image_registry),
+        )
 
     def notices(self, today: date) -> list[str]:
         """What the platform engineer should know though nothing is wrong.

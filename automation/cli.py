@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from automation.commands import config, engine, local, plan, smoke, stack
+from automation.commands import config, engine, local, open_app, plan, smoke, stack
 from automation.errors import EksaiError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command()(stack.preview)
 app.command()(stack.refresh)
 app.command()(stack.destroy)
 app.command()(stack.outputs)
+app.command("open")(open_app.open_app)
 app.command()(smoke.smoke)
 app.add_typer(config.app, name="config")
 app.add_typer(local.app, name="local")

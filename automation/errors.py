@@ -114,7 +114,8 @@ class Protected(OperationFailed):
         self.resources = tuple(resources)
         super().__init__(
             f"{stack} is protected ({', '.join(resources)}), so nothing was deleted.\n"
-            "If it is meant: set eksai:cluster.deletionProtection to false, bring that up, and destroy then."
+            "If it is meant: set deletionProtection to false (eksai:cluster, eksai:signIn), bring that up, and destroy "
+            "then."
         )
 
 

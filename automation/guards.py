@@ -12,6 +12,7 @@ POOLS = ("eksai:index:NodePool", "eksai:index:ManagedPool")
 
 
 FOUNDATIONS = (
+    "aws:cognito/userPool:UserPool",
     "aws:ec2/vpc:Vpc",
     "aws:eks/cluster:Cluster",
     "aws:kms/key:Key",

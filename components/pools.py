@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from components.accelerators import ACCELERATORS, Vendor
 from components.gpu_sharing import Sharing
+
+POOL_LABEL = "eksai.dev/pool"
+"""Label of every node of a pool with the pool's name, whoever makes the node. A pod that selects it says which pools it
+is meant for; Karpenter knows it beforehand."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,8 @@ class Pool:
     """Who hands NVIDIA GPUs to pods: `device-plugin` or `dra`."""
     efa: bool
     """Whether its nodes talk to each other over EFA."""
+    architectures: Sequence[str]
+    """CPU architectures of its nodes, as Kubernetes spells them."""
 
 
 def tolerations(pools: Iterable[Pool]) -> list[dict[str, str]]:
@@ -38,3 +45,18 @@ def tolerations(pools: Iterable[Pool]) -> list[dict[str, str]]:
     ]
     places = dict.fromkeys((taint["key"], taint["effect"]) for taint in taints)
     return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in places]
+
+
+def placement(pools: Iterable[Pool]) -> dict[str, Any]:
+    """The part of a pod's spec that puts it on nodes of some pools and of no others.
+
+    Args:
+        pools: the pools that it is meant for, at least one; which of them gets it is up to their weights.
+    """
+    meant = list(pools)
+    terms = [{"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": [pool.name for pool in meant]}]}]
+    taints = dict.fromkeys((taint["key"], taint["effect"]) for pool in meant for taint in pool.taints)
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}},
+        "tolerations": [{"key": key, "operator": "Exists", "effect": effect} for key, effect in taints],
+    }

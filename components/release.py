@@ -53,6 +53,8 @@ class ChartFile(BaseModel):
     """Exact version."""
     namespace: str
     """Namespace of the release; it exists beforehand."""
+    works_in: tuple[str, ...] = ()
+    """Further namespaces that the chart puts objects into; they exist beforehand too."""
     crds: Literal["none", "own-chart", "templated", "hook", "first-install"]
     """How the chart's CRDs are upgraded: it has none, another chart has them, they are templates of it, a hook
     applies them, or Helm installs them once and never again."""
@@ -60,6 +62,8 @@ class ChartFile(BaseModel):
     """CPU architectures of the chart's images."""
     needs: tuple[str, ...] = ()
     """Chart files of the same layer whose releases must be ready first."""
+    after: tuple[str, ...] = ()
+    """Chart files of the same layer whose releases come first where a stack has them; it works without them too."""
     identity: ChartIdentity | None = None
     """What its pods may do in AWS; left out: nothing."""
     requests: tuple[str, ...] = ()

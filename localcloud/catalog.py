@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from localcloud import kubernetes, random
 from localcloud.aws import (
+    acm,
     cloudwatch,
+    cognito,
     ec2,
     ecr,
     eks,
@@ -18,6 +20,7 @@ from localcloud.aws import (
     kms,
     load_balancers,
     network_interfaces,
+    route53,
     running_instances,
     s3,
     secretsmanager,
@@ -32,7 +35,7 @@ __all__ = ["Failure", "Identity", "ResourceType", "all_types", "find"]
 _MODULES = (
     *(ec2, gateways, security_groups, instances, running_instances, endpoints, eks, eks_nodes, eks_addons),
     *(iam, kms, s3, sqs, ecr, secretsmanager, cloudwatch, kubernetes, random),
-    *(network_interfaces, load_balancers, volumes, file_systems),
+    *(network_interfaces, load_balancers, volumes, file_systems, acm, cognito, route53),
 )
 _TYPES = {declared.token: declared for module in _MODULES for declared in module.TYPES}
 

@@ -121,11 +121,21 @@ def _its_nodes_can_start(account: "Account", record: "Record") -> None:
         nodes_can_start(account, _cluster_of(account, record), release, record)
 
 
-def _its_namespace_exists(account: "Account", release: "Record") -> None:
+def _has_namespace(account: "Account", record: "Record", namespace: str) -> bool:
+    """Tells whether a namespace is there on the cluster of an object."""
+    made = account.find(NAMESPACE, id=namespace)
+    return namespace in _NAMESPACES or any(item.scope == record.scope for item in made)
+
+
+def _its_namespace_exists(account: "Account", record: "Record") -> None:
+    namespace = record["metadata.namespace"]
+    if namespace and not _has_namespace(account, record, namespace):
+        raise AwsError("NotFound", f'namespaces "{namespace}" not found')
+
+
+def _its_releases_namespace_exists(account: "Account", release: "Record") -> None:
     namespace = release["namespace"]
-    if namespace in _NAMESPACES or release["createNamespace"]:
-        return
-    if not any(item.scope == release.scope for item in account.find(NAMESPACE, id=namespace)):
+    if not release["createNamespace"] and not _has_namespace(account, release, namespace):
         raise AwsError("NotFound", f'create: failed to create: namespaces "{namespace}" not found')
 
 
@@ -190,7 +200,7 @@ def object_type(token: str) -> ResourceType | None:
             ),
         ),
         refers=refers,
-        admits=(_reachable, _its_kind_is_known, _its_controller_runs, _its_nodes_can_start),
+        admits=(_reachable, _its_kind_is_known, _its_namespace_exists, _its_controller_runs, _its_nodes_can_start),
         releases=(_reachable, _its_controller_runs),
         scope=Scope.CLUSTER,
     )
@@ -224,7 +234,7 @@ TYPES = (
             matches("repositoryOpts.repo", r"(https|http|oci)://.+", "the address of a repository"),
         ),
         unique=(Unique(("namespace", "name"), "ReleaseExists", "cannot re-use a name that is still in use ({id})"),),
-        admits=(_reachable, _its_namespace_exists, _its_pods_can_start),
+        admits=(_reachable, _its_releases_namespace_exists, _its_pods_can_start),
         releases=(_serves_nothing_any_more,),
         scope=Scope.CLUSTER,
     ),

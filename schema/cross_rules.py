@@ -8,13 +8,19 @@ from typing import Any
 from components.compute.addon_facts import ADDONS
 from components.partition import partition_of
 from components.platform.catalog import missing_needs
+from schema.argo_workflows import RULES as ARGO_WORKFLOWS_RULES
 from schema.base import Aws, Encryption, Network
 from schema.compute import Addon, Cluster
+from schema.domain import RULES as DOMAIN_RULES
 from schema.fields import DOCUMENTATION_NETWORKS
+from schema.jupyterhub import RULES as JUPYTERHUB_RULES
+from schema.ml_pipeline import RULES as ML_PIPELINE_RULES
 from schema.node_pools_in_stack import RULES as NODE_POOL_RULES
 from schema.platform import PlatformChart
 from schema.pool_charts import pools_have_their_charts
 from schema.problems import NAMESPACE, Problem
+from schema.ray_clusters import RULES as RAY_CLUSTERS_RULES
+from schema.sign_in import RULES as SIGN_IN_RULES
 from schema.storage import RULES as STORAGE_RULES
 
 DOCUMENTATION_ACCOUNTS = frozenset({"111122223333", "444455556666", "123456789012", "777788889999"})
@@ -130,6 +136,12 @@ _CROSS_RULES: tuple[Callable[..., Iterator[Problem]], ...] = (
     *NODE_POOL_RULES,
     pools_have_their_charts,
     *STORAGE_RULES,
+    *DOMAIN_RULES,
+    *SIGN_IN_RULES,
+    *JUPYTERHUB_RULES,
+    *ARGO_WORKFLOWS_RULES,
+    *RAY_CLUSTERS_RULES,
+    *ML_PIPELINE_RULES,
     _documentation_values_stay_local,
 )
 """Rules across sections; each names the sections that it needs as its parameters."""

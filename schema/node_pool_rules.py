@@ -14,6 +14,7 @@ from components.accelerators import ACCELERATORS, EFA_LABEL
 from components.compute import images, instance_types
 from components.compute.instance_types import InstanceType
 from components.gpu_sharing import IMPLIED_LABELS
+from components.pools import POOL_LABEL
 from schema.fields import quantity, refuse
 from schema.gpu_sharing_rules import sharing_mistakes
 
@@ -222,10 +223,10 @@ def _names_are_not_taken(pool: "NodePool") -> Mistakes:
     accelerator = ACCELERATORS[vendor] if vendor else None
     if accelerator and accelerator.resource in {*pool.taints, *pool.startup_taints}:
         yield refuse(f"the taint {accelerator.resource} is always there", "remove it from taints and startupTaints")
-    implied = {*(accelerator.labels if accelerator else {}), *EFA_LABEL, *IMPLIED_LABELS}
+    implied = {POOL_LABEL, *(accelerator.labels if accelerator else {}), *EFA_LABEL, *IMPLIED_LABELS}
     taken = sorted(implied & pool.labels.keys())
     if taken:
-        yield refuse(f"the label {taken[0]} follows from the hardware", "remove it from labels")
+        yield refuse(f"the label {taken[0]} follows from the pool itself", "remove it from labels")
     twice = sorted(pool.taints.keys() & pool.startup_taints.keys())
     if twice:
         yield refuse(f"{twice[0]} stands under taints and startupTaints", "keep it under one of them")

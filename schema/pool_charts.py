@@ -31,6 +31,7 @@ def _described(name: str, pool: NodePool) -> Pool:
         sharing=declared["sharing"],
         allocation=pool.allocation,
         efa=pool.efa,
+        architectures=instance_types.architectures_of(pool.instance_types),
     )
 
 

@@ -30,6 +30,7 @@ kubernetes.apiextensions.CustomResource(
 """
 
 UNENCRYPTED = """
+import pulumi_aws as aws
 aws.ec2.LaunchTemplate(
     "rogue",
     metadata_options={"http_tokens": "required", "http_put_response_hop_limit": 1},

@@ -11,12 +11,14 @@ from typing_extensions import get_type_hints, is_typeddict
 from components.base.layer import BaseSettings
 from components.compute.layer import ComputeSettings
 from components.platform.layer import PlatformSettings
+from components.workloads.layer import WorkloadSettings
 from settings import Settings
 
 PARTS: dict[str, Any] = {
     **get_type_hints(BaseSettings),
     **get_type_hints(ComputeSettings),
     **get_type_hints(PlatformSettings),
+    **get_type_hints(WorkloadSettings),
 }
 
 

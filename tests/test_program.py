@@ -50,7 +50,11 @@ def test_the_kubeconfig_is_exported_as_a_secret_and_nothing_else_is_one(plan: Pl
 
 UNTAGGABLE = {
     # AWS gives these no tags, or they are part of something that has them.
+    "aws:acm/certificateValidation:CertificateValidation",
     "aws:cloudwatch/eventTarget:EventTarget",
+    "aws:cognito/userGroup:UserGroup",
+    "aws:cognito/userPoolClient:UserPoolClient",
+    "aws:cognito/userPoolDomain:UserPoolDomain",
     "aws:ec2/route:Route",
     "aws:ec2/routeTableAssociation:RouteTableAssociation",
     "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation",
@@ -62,12 +66,14 @@ UNTAGGABLE = {
     "aws:iam/rolePolicy:RolePolicy",
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
     "aws:kms/alias:Alias",
+    "aws:route53/record:Record",
     "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
     "aws:s3/bucketOwnershipControls:BucketOwnershipControls",
     "aws:s3/bucketPolicy:BucketPolicy",
     "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
     "aws:s3/bucketVersioning:BucketVersioning",
+    "aws:secretsmanager/secretVersion:SecretVersion",
     "aws:sqs/queuePolicy:QueuePolicy",
 }
 

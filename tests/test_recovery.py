@@ -24,11 +24,14 @@ from automation.orphans import processes_of
 from automation.stacks import open_local
 from tools.scratch import ROOT, scratch_project
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-RESOURCES = 95
+RESOURCES = 135
 """Not quite as many things are in the account when `dev` is up."""
-LAST_IN_ACCOUNT = 85
+LAST_IN_ACCOUNT = 125
+
+PATIENCE_S = 500
+"""Seconds within which every run ends, on the slowest machine; Helm alone gives up after 600."""
 
 Kill = Callable[[psutil.Popen], None]
 
@@ -123,22 +126,22 @@ def test_an_up_killed_at_a_random_moment_is_made_good_by_the_next(
     # Late, the objects in the cluster are made, which the account does not hold.
     time.sleep(chance.random() * (10 if moment > LAST_IN_ACCOUNT else 0.1))
     kill(run)
-    run.wait(timeout=120)
+    ended(run, cloud)
 
     ends_well(cloud, engine, begin(cloud, "up"))
 
 
 @pytest.mark.parametrize("cloud", [True], ids=["real"], indirect=True)
 def test_a_destroy_killed_at_a_random_moment_is_made_good_by_the_next(cloud: LocalCloud, engine: Engine):
-    assert begin(cloud, "up").wait(timeout=300) == 0
+    assert ended(begin(cloud, "up"), cloud) == 0
     moment = seeded(len(POINTS)).randrange(RESOURCES)
 
     run = begin(cloud, "destroy", "--yes")
     wait_for(run, lambda: cloud.status().resources < moment)
     kill_all(run)
-    run.wait(timeout=120)
+    ended(run, cloud)
 
-    assert begin(cloud, "destroy", "--yes").wait(timeout=300) == 0
+    assert ended(begin(cloud, "destroy", "--yes"), cloud) == 0
     assert cloud.status().resources == 0
     ends_well(cloud, engine, begin(cloud, "up"))
 
@@ -164,6 +167,14 @@ def begin(cloud: LocalCloud, *command: str) -> psutil.Popen:
         )
 
 
+def ended(run: psutil.Popen, cloud: LocalCloud) -> int:
+    """The exit code of a run; what all runs have printed so far is told with a failure, one that hangs among them."""
+    try:
+        return run.wait(timeout=PATIENCE_S)
+    finally:
+        print((cloud.project.root / "eksai.log").read_text())
+
+
 def wait_for(run: psutil.Popen, condition: Callable[[], bool], seconds: float = 240) -> None:
     """Waits for a condition, but no longer than the run or so many seconds."""
     deadline = time.monotonic() + seconds
@@ -173,10 +184,7 @@ def wait_for(run: psutil.Popen, condition: Callable[[], bool], seconds: float = 
 
 def ends_well(cloud: LocalCloud, engine: Engine, run: psutil.Popen) -> None:
     """The run brings the stack up whole, nothing is there twice, and all of it goes again."""
-    code = run.wait(timeout=300)
-    log = (cloud.project.root / "eksai.log").read_text()
-    print(log)
-    assert code == 0, "the next up did not converge"
+    assert ended(run, cloud) == 0, "the next up did not converge"
     with open_local(cloud.project, "dev", engine, kubernetes=cloud.kubernetes) as stack:
         assert stack.preview().is_unchanged
         assert strangers(cloud, stack.export()) == [], "something exists that no state knows"

@@ -111,7 +111,7 @@ BAD = [
     ("eksai:repositories", {"My App": {}}, "eksai:repositories.My App", "lower-case", "choose such a name"),
     ("eksai:repositories", {"app": {"keepImages": 0}}, "eksai:repositories.app.keepImages", "at least 1", "Images"),
     ("eksai:storage", {"efs": {"enable": True}}, "eksai:storage.efs.enable", "not a setting", "enabled"),
-    ("eksai:storage", {"efs": {"enabled": True}}, "eksai:storage.efs", "aws-efs-csi-driver", "to true"),
+    ("eksai:addons", {}, "eksai:storage.efs", "aws-efs-csi-driver", "to true"),
     ("eksai:storage", {"lustre": {}}, "eksai:storage.lustre.zone", "required", "one zone"),
     ("eksai:storage", {"lustre": {"zone": "us-west-2a"}}, "eksai:storage.lustre", "aws-fsx-csi-driver", "to true"),
     (
@@ -299,7 +299,12 @@ def test_every_mistake_of_a_file_is_told_at_once():
 def test_documentation_values_are_refused_outside_the_local_cloud(stack: str):
     with pytest.raises(SettingsError) as caught:
         validate(as_text(stack_config(stack)), stack=stack, local=False)
-    assert {p.key for p in caught.value.problems} == {"eksai:aws.accountId", "eksai:cluster.publicAccessCidrs[0]"}
+    domain = {"eksai:domain.name", "eksai:domain.inboundCidrs[0]"} if stack == "prod" else set()
+    assert {p.key for p in caught.value.problems} == {
+        "eksai:aws.accountId",
+        "eksai:cluster.publicAccessCidrs[0]",
+        *domain,
+    }
 
 
 EXISTING = {

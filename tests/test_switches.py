@@ -26,6 +26,14 @@ POOL = {
     "limits": {"cpu": "16", "memory": "64Gi", "accelerators": 4},
 }
 
+SMALL_NOTEBOOK = {
+    "pools": ["general"],
+    "cpuLimit": 4,
+    "memoryLimit": "8Gi",
+    "cpuGuarantee": 1,
+    "memoryGuarantee": "4Gi",
+}
+
 SWITCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
     # (what, settings that turn it on, owners of what comes, resources that change)
     ("flow logs off", {"network": {"flowLogs": {"enabled": False}}}, {"FlowLogs"}, set()),
@@ -39,7 +47,7 @@ SWITCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
         "pods in their own range",
         {"network": {"podCidr": "100.64.0.0/16"}},
         {"VpcIpv4CidrBlockAssociation", "Subnet", "RouteTableAssociation", "SecurityGroupIngressRule"},
-        {"vpc-cni", "karpenter"},
+        {"vpc-cni", "karpenter", "jupyterhub"},
     ),
     ("interface endpoints", {"network": {"interfaceEndpoints": ["sts", "sqs"]}}, {"ServiceEndpoints"}, set()),
     ("a repository", {"repositories": {"another": {}}}, {"Repository", "LifecyclePolicy"}, set()),
@@ -50,11 +58,29 @@ SWITCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
         set(),
     ),
     (
-        "EFS",
-        {"addons": {"aws-efs-csi-driver": {"enabled": True}}, "storage": {"efs": {"enabled": True}}},
-        {"SharedFiles", "StorageClass", "Addon", "Role", "RolePolicyAttachment"},
-        set(),
+        "no EFS, and with it no notebooks and no data that Ray's pods share",
+        {
+            "addons": {"aws-efs-csi-driver": None},
+            "storage": {"efs": None},
+            "platform": {"jupyterhub": None},
+            "jupyterhub": None,
+        },
+        {
+            *("SharedFiles", "StorageClass", "Addon", "Role", "RolePolicyAttachment", "SharedVolume"),
+            *("Jupyterhub", "Installation", "Namespace", "UserPoolClient", "Secret", "SecretVersion"),
+        },
+        {"ml-cluster"},
     ),
+    (
+        "sign-in by no user pool",
+        {"signIn": None, "jupyterhub": {"auth": "dummy"}},
+        {"UserPool", "DeliveredSecret", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"},
+        {"jupyterhub", "argo-workflows"},
+    ),
+    ("no Ray cluster", {"rayClusters": None}, {"RayCluster", "SharedVolume"}, set()),
+    ("no pipeline", {"mlPipeline": None}, {"MlPipeline"}, set()),
+    ("longer lives of artifacts", {"argoWorkflows": {"keepDays": 90}}, set(), {"argo-workflows-artifacts"}),
+    ("another notebook", {"jupyterhub": {"profiles": {"cpu-large": SMALL_NOTEBOOK}}}, set(), {"jupyterhub"}),
     (
         "FSx for Lustre",
         {"addons": {"aws-fsx-csi-driver": {"enabled": True}}, "storage": {"lustre": {"zone": "us-west-2a"}}},
@@ -73,6 +99,10 @@ SWITCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
 def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in change.items():
+        if value is None:
+            # Back to what it is when nothing is said.
+            result.pop(key, None)
+            continue
         inner = base.get(key)
         both = isinstance(inner, dict) and isinstance(value, dict)
         result[key] = merged(inner, value) if both else value

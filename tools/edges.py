@@ -45,6 +45,23 @@ NOT_PROVABLE: Mapping[tuple[str, str], str] = {
         "PodIdentity *",
     ): "pods get their identity when they start; without it they run, and AWS refuses them",
     ("Installation *", "Addons cluster-addons"): "pods of controllers need DNS, which nothing here plays",
+    ("Installation kuberay-operator", "Namespace *"): "the chart makes Roles there; its objects are not played here",
+    ("Installation argo-workflows", "Namespace ml-pipelines"): (
+        "the chart makes accounts and Roles there; its objects are not played here"
+    ),
+    ("Installation *", "Installation aws-load-balancer-controller"): (
+        "it makes a load balancer of the chart's Ingress and takes it down again; the Ingress is not played here"
+    ),
+    ("Installation *", "Installation external-dns"): "it takes the records of the chart's Ingress away again",
+    ("Installation *", "Installation prometheus-operator-crds"): "the chart has monitors, which are not played here",
+    ("Installation jupyterhub", "StorageClasses *"): "claims of the hub and of homes stay pending without their class",
+    ("Installation jupyterhub", "Jupyterhub *"): "its pods mount what is made there, and start late without it",
+    ("Installation argo-workflows", "ArgoWorkflows *"): "its pods read what is made there, and start late without it",
+    ("RayCluster *", "ServiceAccount *"): "the operator's pods for it are refused until they are there",
+    ("RayCluster *", "SharedVolume *"): "its pods stay pending until the claim is there",
+    ("RayCluster *", "NodePool *"): "its pods must not be disturbed, and a node that is to go would wait for them",
+    ("WorkflowTemplate *", "*"): "a template runs nothing: whoever starts it finds all that its steps need",
+    ("MlPipeline *", "Installation kuberay-operator"): "its steps start Ray jobs, which nobody would carry out",
     ("Namespaces *", "Addons cluster-addons"): (
         "a namespace goes only while every aggregated API answers, that of metrics-server among them"
     ),

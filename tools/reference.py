@@ -64,7 +64,7 @@ def _nested(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any
         options = (_nested(option, definitions) for option in field["anyOf"])
         return next((option for option in options if option is not None), None)
     if field.get("type") == "array":
-        return _nested(field["items"], definitions)
+        return _nested(field.get("items", {}), definitions)
     if "$ref" in field:
         return _resolved(field, definitions)
     values = field.get("additionalProperties")
@@ -78,15 +78,21 @@ def _type(field: dict[str, Any]) -> str:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "anyOf" in field:
         return " or ".join(_type(option) for option in field["anyOf"] if option.get("type") != "null")
+    if field.get("type") == "array" and "prefixItems" in field:
+        return f"list: {', '.join(_type(item) for item in field['prefixItems'])}"
     if field.get("type") == "array":
         return f"list of {_type(field['items'])}"
     if field.get("type") == "object":
         return "map of text"
-    bounds = [f"{name} {field[word]}" for word, name in (("minimum", "from"), ("maximum", "to")) if word in field]
+    bounds = [
+        f"{name} {field[word]}"
+        for word, name in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"))
+        if word in field
+    ]
     return " ".join([_TYPE_NAMES[field["type"]], *bounds])
 
 
-_TYPE_NAMES = {"string": "text", "integer": "number", "boolean": "true or false"}
+_TYPE_NAMES = {"string": "text", "integer": "number", "number": "number", "boolean": "true or false"}
 """Types in the words of a stack file's author."""
 
 

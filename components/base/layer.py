@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pulumi
 from typing_extensions import TypedDict
 
+from components.base.domain import DomainSettings, make_domain
 from components.base.encryption import Encryption, EncryptionArgs, EncryptionSettings
 from components.base.model_bucket import ModelBucket, ModelBucketArgs, ModelBucketSettings
 from components.base.network import Network, NetworkArgs, NetworkSettings
@@ -13,6 +14,10 @@ from components.base.registry import Registry, RepositorySettings
 from components.base.security_groups import SecurityGroups
 from components.base.service_endpoints import ServiceEndpoints
 from components.base.storage import StorageArgs, StorageSettings, make_storage
+from components.base.user_pool import SignInSettings, UserPool, UserPoolArgs
+from components.domain import Domain
+from components.sign_in import SignIn
+from components.stack import StackFacts
 from components.storage import Storage
 
 
@@ -24,6 +29,8 @@ class BaseSettings(TypedDict):
     model_bucket: ModelBucketSettings
     repositories: Mapping[str, RepositorySettings]
     storage: StorageSettings
+    domain: DomainSettings
+    sign_in: SignInSettings
 
 
 @dataclass(frozen=True)
@@ -52,20 +59,21 @@ class BaseOutputs:
     model_bucket_arn: pulumi.Output[str]
     repository_urls: dict[str, pulumi.Output[str]]
     storage: Storage
+    domain: Domain | None
+    """The domain that applications are published below; None for none."""
+    sign_in: SignIn | None
+    """Where people sign in; None for nowhere."""
 
 
-def make_base(
-    settings: BaseSettings, *, region: str, account_id: str, cluster_name: str, opts: pulumi.ResourceOptions
-) -> BaseOutputs:
+def make_base(settings: BaseSettings, stack: StackFacts, opts: pulumi.ResourceOptions) -> BaseOutputs:
     """Makes the base layer.
 
     Args:
         settings: the layer's sections of the settings.
-        region: AWS region.
-        account_id: the account that everything is made in.
-        cluster_name: the cluster that will stand on it; names and tags follow from it.
+        stack: the stack.
         opts: carries the AWS provider.
     """
+    region, account_id, cluster_name = stack.region, stack.account_id, stack.cluster_name
     key_arn = _key(settings["encryption"], region, account_id, cluster_name, opts)
     vpc_id, subnets = _network(settings["network"], region, cluster_name, key_arn, opts)
     pod_cidr = settings["network"]["pod_cidr"]
@@ -101,6 +109,15 @@ def make_base(
         lustre_security_group_id=groups.lustre_id,
         bucket=bucket.bucket,
     )
+    user_pool_args = UserPoolArgs(
+        **settings["sign_in"],
+        region=region,
+        account_id=account_id,
+        cluster_name=cluster_name,
+        key_arn=key_arn,
+        domain=stack.domain,
+        applications=stack.applications,
+    )
     return BaseOutputs(
         vpc_id=vpc_id,
         subnets=subnets,
@@ -110,6 +127,8 @@ def make_base(
         model_bucket_arn=bucket.arn,
         repository_urls=registry.repository_urls,
         storage=make_storage(settings["storage"], storage_args, opts),
+        domain=make_domain(settings["domain"], opts),
+        sign_in=UserPool("user-pool", user_pool_args, opts).sign_in if settings["sign_in"]["enabled"] else None,
     )
 
 

@@ -1,10 +1,9 @@
 """The bucket that models are served from."""
 
 import pulumi
-import pulumi_aws as aws
 from typing_extensions import TypedDict
 
-from components.policy_document import deny_plain_http, document
+from components.bucket import make_private_bucket
 
 
 class ModelBucketSettings(TypedDict):
@@ -26,78 +25,22 @@ class ModelBucketArgs(ModelBucketSettings):
 
 
 class ModelBucket(pulumi.ComponentResource):
-    """A private, versioned, encrypted bucket that answers over TLS only."""
+    """A private, versioned, encrypted bucket that answers over TLS only; models stay until somebody deletes them."""
 
     bucket: pulumi.Output[str]
     arn: pulumi.Output[str]
 
     def __init__(self, name: str, args: ModelBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:ModelBucket", name, {}, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        bucket = aws.s3.Bucket(name, bucket=args["name"], opts=child)
-        aws.s3.BucketOwnershipControls(
-            name, bucket=bucket.bucket, rule={"object_ownership": "BucketOwnerEnforced"}, opts=child
-        )
-        blocked = aws.s3.BucketPublicAccessBlock(
+        made = make_private_bucket(
             name,
-            bucket=bucket.bucket,
-            block_public_acls=True,
-            block_public_policy=True,
-            ignore_public_acls=True,
-            restrict_public_buckets=True,
-            opts=child,
+            bucket_name=args["name"],
+            key_arn=args["key_arn"],
+            noncurrent_days=args["noncurrent_days"],
+            abort_upload_days=args["abort_upload_days"],
+            keep_days=None,
+            parent=self,
         )
-        aws.s3.BucketServerSideEncryptionConfiguration(
-            name,
-            bucket=bucket.bucket,
-            rules=[
-                {
-                    "apply_server_side_encryption_by_default": {
-                        "sse_algorithm": "aws:kms",
-                        "kms_master_key_id": args["key_arn"],
-                    },
-                    # One data key for many objects: fewer, cheaper calls to KMS.
-                    "bucket_key_enabled": True,
-                }
-            ],
-            opts=child,
-        )
-        versioning = aws.s3.BucketVersioning(
-            name, bucket=bucket.bucket, versioning_configuration={"status": "Enabled"}, opts=child
-        )
-        aws.s3.BucketLifecycleConfiguration(
-            name,
-            bucket=bucket.bucket,
-            rules=[
-                {
-                    "id": "old-versions",
-                    "status": "Enabled",
-                    "filter": {"prefix": ""},
-                    "noncurrent_version_expiration": {"noncurrent_days": args["noncurrent_days"]},
-                },
-                {
-                    "id": "delete-markers",
-                    "status": "Enabled",
-                    "filter": {"prefix": ""},
-                    "expiration": {"expired_object_delete_marker": True},
-                },
-                {
-                    "id": "unfinished-uploads",
-                    "status": "Enabled",
-                    "filter": {"prefix": ""},
-                    "abort_incomplete_multipart_upload": {"days_after_initiation": args["abort_upload_days"]},
-                },
-            ],
-            # Rules on old versions mean nothing before there are versions.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[versioning]),
-        )
-        aws.s3.BucketPolicy(
-            name,
-            bucket=bucket.bucket,
-            policy=document(deny_plain_http("s3", [bucket.arn, pulumi.Output.concat(bucket.arn, "/*")])),
-            # S3 handles one of the two at a time and answers the other with a conflict.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[blocked]),
-        )
-        self.bucket = bucket.bucket
-        self.arn = bucket.arn
+        self.bucket = made.bucket
+        self.arn = made.arn
         self.register_outputs({"bucket": self.bucket})

@@ -16,7 +16,7 @@ from components.compute.managed_pool import ManagedPool, ManagedPoolArgs
 from components.compute.node_pools import NodePool, NodePoolArgs
 from components.compute.pool_declaration import NodePoolSettings, PoolArgs
 from components.compute.system_nodes import SystemNodes, SystemNodesArgs, SystemNodesSettings
-from components.release import ChartSource
+from components.stack import StackFacts
 
 CHART_FILES = KARPENTER_CHARTS
 """The chart files of all that this layer installs."""
@@ -41,6 +41,8 @@ class ComputeOutputs:
     kubernetes: kubernetes.Provider
     ready: Sequence[pulumi.Resource]
     """Nodes and add-ons: what pods cannot start without."""
+    pools: Mapping[str, pulumi.Resource]
+    """The pools by name; what runs on their nodes goes before them, or they would wait for it."""
     addons: Sequence[str]
     """Names of the add-ons that are installed."""
 
@@ -65,12 +67,9 @@ class ComputeInputs:
 def make_compute(
     settings: ComputeSettings,
     base: ComputeInputs,
+    stack: StackFacts,
     *,
-    region: str,
-    account_id: str,
     deployer_role_arn: str | None,
-    charts: ChartSource,
-    tags: Mapping[str, str],
     aws_provider: pulumi.ProviderResource,
 ) -> ComputeOutputs:
     """Makes the compute layer, in the order that both ways need.
@@ -80,14 +79,11 @@ def make_compute(
     Args:
         settings: the layer's sections of the settings.
         base: what the base layer hands over.
-        region: AWS region.
-        account_id: the account.
+        stack: the stack; the charts that are taken from its source are CHART_FILES.
         deployer_role_arn: role that deploys, None for the caller's own.
-        charts: where charts come from; those that this layer installs are CHART_FILES.
-        tags: tags of instances and volumes, which the provider's default tags do not reach.
         aws_provider: the AWS provider.
     """
-    cluster_name = settings["cluster"]["name"]
+    cluster_name, region, account_id = stack.cluster_name, stack.region, stack.account_id
     cluster = Cluster(
         "cluster",
         ClusterArgs(
@@ -128,8 +124,8 @@ def make_compute(
             **settings["system_nodes"],
             cluster_name=cluster_name,
             nodes_after=[node_addons],
-            cluster_version=settings["cluster"]["version"],
-            tags=tags,
+            cluster_version=stack.cluster_version,
+            tags=stack.tags,
             region=region,
             subnet_ids=base.routed_private_subnet_ids,
             security_group_id=cluster.security_group_id,
@@ -147,11 +143,12 @@ def make_compute(
             account_id=account_id,
             key_arn=base.key_arn,
             controller_after=[cluster_addons],
-            charts=charts,
+            charts=stack.charts,
             pods_have_own_subnets=bool(base.routed_pod_subnet_ids),
         ),
         after(cluster),
     )
+    pools: dict[str, pulumi.Resource] = {}
     for name, pool in settings["node_pools"].items():
         if pool["retire"]:
             continue
@@ -162,18 +159,20 @@ def make_compute(
             security_group_id=cluster.security_group_id,
             efa_security_group_id=base.efa_security_group_id,
             key_arn=base.key_arn,
-            tags=tags,
+            tags=stack.tags,
         )
         if pool["provisioner"] == "karpenter":
-            NodePool(name, NodePoolArgs(**args, instance_profile=karpenter.instance_profile), after(karpenter))
+            made = NodePool(name, NodePoolArgs(**args, instance_profile=karpenter.instance_profile), after(karpenter))
         else:
-            version = settings["cluster"]["version"]
-            ManagedPool(name, ManagedPoolArgs(**args, cluster_version=version, region=region), after(node_addons))
+            managed = ManagedPoolArgs(**args, cluster_version=stack.cluster_version, region=region)
+            made = ManagedPool(name, managed, after(node_addons))
+        pools[name] = made
     return ComputeOutputs(
         cluster_endpoint=cluster.endpoint,
         cluster_security_group_id=cluster.security_group_id,
         kubeconfig=cluster.kubeconfig,
         kubernetes=cluster.provider,
         ready=[system_nodes, cluster_addons],
+        pools=pools,
         addons=list(installed),
     )

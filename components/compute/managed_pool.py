@@ -58,7 +58,7 @@ class ManagedPool(pulumi.ComponentResource):
             capacity_type=_capacity_type(args),
             scaling_config={"min_size": size["min"], "desired_size": size["desired"], "max_size": size["max"]},
             launch_template={"id": template.id, "version": template.latest_version.apply(str)},
-            labels=labels_of(args),
+            labels=labels_of(name, args),
             taints=[
                 {"key": taint["key"], "value": taint.get("value"), "effect": _EFFECTS[taint["effect"]]}
                 for taint in taints_of(args)

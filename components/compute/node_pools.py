@@ -113,7 +113,7 @@ def node_pool_spec(name: str, pool: NodePoolSettings) -> dict[str, Any]:
     if pool["disruption_budgets"]:
         disruption["budgets"] = [_budget(budget) for budget in pool["disruption_budgets"]]
     spec: dict[str, Any] = {
-        "template": {"metadata": {"labels": labels_of(pool)}, "spec": node},
+        "template": {"metadata": {"labels": labels_of(name, pool)}, "spec": node},
         "limits": _limits(pool),
         "disruption": disruption,
     }

@@ -9,6 +9,7 @@ from components.accelerators import ACCELERATORS, EFA_LABEL, Accelerator, Vendor
 from components.compute import images
 from components.compute.instance_types import vendor_of
 from components.gpu_sharing import DRA_LABELS, NO_PLUGIN_LABELS, Sharing, node_labels
+from components.pools import POOL_LABEL
 
 
 class Taint(TypedDict):
@@ -148,10 +149,16 @@ def accelerator_of(pool: NodePoolSettings) -> Accelerator | None:
     return ACCELERATORS[vendor] if vendor else None
 
 
-def labels_of(pool: NodePoolSettings) -> dict[str, str]:
-    """Labels of a pool's nodes: what its hardware implies, then what is declared."""
+def labels_of(name: str, pool: NodePoolSettings) -> dict[str, str]:
+    """Labels of a pool's nodes: its name, what its hardware implies, then what is declared.
+
+    Args:
+        name: the pool's name.
+        pool: the pool.
+    """
     accelerator = accelerator_of(pool)
     return {
+        POOL_LABEL: name,
         **(accelerator.labels if accelerator else {}),
         **(EFA_LABEL if pool["efa"] else {}),
         **_gpu_labels(pool),

@@ -1,6 +1,6 @@
 """The charts that a platform can have, and the order in which they are installed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -30,6 +30,16 @@ def in_order(names: Iterable[str]) -> list[str]:
     return ordered({name: read_chart(CHARTS[name]) for name in chosen})
 
 
+def comes_after(chart: ChartFile, chosen: Container[str]) -> list[str]:
+    """The charts that a chart comes after: those that it needs, and of the others those that a stack has.
+
+    Args:
+        chart: the chart file.
+        chosen: names of the charts that the stack has.
+    """
+    return [*chart.needs, *(name for name in chart.after if name in chosen)]
+
+
 def ordered(charts: Mapping[str, ChartFile]) -> list[str]:
     """Like `in_order`, for charts that are given.
 
@@ -37,7 +47,9 @@ def ordered(charts: Mapping[str, ChartFile]) -> list[str]:
         ValueError: charts need each other.
     """
     try:
-        return list(TopologicalSorter({name: chart.needs for name, chart in charts.items()}).static_order())
+        return list(
+            TopologicalSorter({name: comes_after(chart, charts) for name, chart in charts.items()}).static_order()
+        )
     except CycleError as error:
         raise ValueError(
             f"these charts need each other, so none can come first: {' -> '.join(error.args[1])}"

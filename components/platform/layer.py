@@ -8,16 +8,19 @@ from typing import Any
 import pulumi
 from typing_extensions import TypedDict
 
+from components.domain import Domain
 from components.partition import dns_suffix_of, partition_of
-from components.platform.catalog import CHARTS, in_order
+from components.platform.catalog import CHARTS, comes_after, in_order
 from components.platform.dra import DeviceClaims, resource_api_version
 from components.platform.installation import Installation
-from components.platform.namespaces import Namespaces
+from components.platform.namespaces import Namespaces, isolate, namespaces_of
 from components.platform.pool_values import Surroundings, pool_values
 from components.platform.secrets import SecretStore
 from components.platform.storage_classes import StorageClasses
-from components.pools import Pool
-from components.release import ChartSource, overlaid, read_chart
+from components.platform.systems import SYSTEMS, Prepared, SystemInputs, SystemSettings
+from components.release import overlaid, read_chart
+from components.sign_in import SignIn
+from components.stack import StackFacts
 from components.storage import Storage
 
 
@@ -30,7 +33,7 @@ class ChartSettings(TypedDict):
     """Helm values laid over those of the chart file."""
 
 
-class PlatformSettings(TypedDict):
+class PlatformSettings(SystemSettings):
     """The sections of the settings that this layer takes."""
 
     platform: Mapping[str, ChartSettings]
@@ -40,14 +43,29 @@ class PlatformSettings(TypedDict):
 class PlatformInputs:
     """What this layer knows of the layers before."""
 
-    cluster_name: str
     cluster_ready: Sequence[pulumi.Resource]
     """Nodes and add-ons: what pods of the platform cannot start without."""
     vpc_id: pulumi.Input[str]
     key_arn: pulumi.Input[str]
     storage: Storage
+    domain: Domain | None
+    """The domain that applications are published below; None for none."""
+    sign_in: SignIn | None
+    """Where people sign in; None for nowhere."""
     addons: Sequence[str]
     """Names of the add-ons of the cluster."""
+
+
+@dataclass(frozen=True)
+class PlatformOutputs:
+    """What later layers know of this one."""
+
+    namespaces: Mapping[str, pulumi.Resource]
+    """Its namespaces, by name."""
+    installed: Mapping[str, pulumi.Resource]
+    """Its releases, by chart."""
+    artifact_bucket: pulumi.Output[str] | None
+    """The bucket of what workflows leave; None where there are no workflows."""
 
 
 def chart_files(platform: Mapping[str, ChartSettings]) -> list[Path]:
@@ -58,29 +76,23 @@ def chart_files(platform: Mapping[str, ChartSettings]) -> list[Path]:
 def make_platform(
     settings: PlatformSettings,
     inputs: PlatformInputs,
-    *,
-    region: str,
-    account_id: str,
-    cluster_version: str,
-    pools: Sequence[Pool],
-    charts: ChartSource,
+    stack: StackFacts,
     providers: Sequence[pulumi.ProviderResource],
-) -> None:
+) -> PlatformOutputs:
     """Makes the platform layer.
 
-    A release waits for the cluster, its namespace, its identity and the releases that it needs, and for nothing else.
+    A release waits for the cluster, its namespaces, what was prepared for it and the releases that it needs, and for
+    nothing else.
 
     Args:
-        settings: the layer's section of the settings.
+        settings: the layer's sections of the settings.
         inputs: what the layers before hand over.
-        region: AWS region.
-        account_id: the account.
-        cluster_version: Kubernetes version.
-        pools: all pools of the stack, by which accelerators' charts are set up.
-        charts: where charts come from.
+        stack: the stack; accelerators' charts are set up by its pools.
         providers: those of AWS and of the cluster.
     """
-    StorageClasses(
+    region, charts = stack.region, stack.charts
+    in_aws_and_cluster = pulumi.ResourceOptions(providers=list(providers))
+    classes = StorageClasses(
         "storage-classes",
         {
             "addons": inputs.addons,
@@ -88,43 +100,75 @@ def make_platform(
             "efs_id": inputs.storage.efs_id,
             "lustre": inputs.storage.lustre,
         },
-        pulumi.ResourceOptions(providers=list(providers)),
+        in_aws_and_cluster,
     )
-    opts = pulumi.ResourceOptions(providers=list(providers), depends_on=list(inputs.cluster_ready))
+
+    def after(*what: pulumi.Resource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions.merge(
+            in_aws_and_cluster, pulumi.ResourceOptions(depends_on=[*inputs.cluster_ready, *what])
+        )
+
     files = {path.stem: read_chart(path) for path in chart_files(settings["platform"])}
-    namespaces = Namespaces("namespaces", {"names": [chart.namespace for chart in files.values()]}, opts).made
-    facts = {"cluster_name": inputs.cluster_name, "region": region, "vpc_id": inputs.vpc_id}
+    namespaces = Namespaces("namespaces", {"names": namespaces_of(files.values())}, after()).made
+    isolate(namespaces, stack.node_ranges, in_aws_and_cluster)
+    around = Surroundings(stack.pools, stack.cluster_version, region, charts.image_registry)
+    facts = {"cluster_name": stack.cluster_name, "region": region, "vpc_id": inputs.vpc_id}
     places = {
         "partition": partition_of(region),
         "region": region,
         "dns_suffix": dns_suffix_of(region),
-        "account_id": account_id,
-        "cluster_name": inputs.cluster_name,
+        "account_id": stack.account_id,
+        "cluster_name": stack.cluster_name,
         "key_arn": inputs.key_arn,
+        **({"domain": inputs.domain.name, "zone_id": inputs.domain.zone_id} if inputs.domain else {}),
     }
-    around = Surroundings(pools, cluster_version, region, charts.image_registry)
+    system_inputs = SystemInputs(
+        cluster_name=stack.cluster_name,
+        region=region,
+        key_arn=inputs.key_arn,
+        storage=inputs.storage,
+        storage_classes=classes,
+        pools=stack.pools,
+        sign_in=inputs.sign_in,
+        domain=inputs.domain,
+        private_ranges=[*stack.node_ranges, *stack.pod_ranges],
+        image_registry=charts.image_registry,
+    )
     installed: dict[str, pulumi.Resource] = {}
+    store: list[pulumi.Resource] = []
+    artifact_bucket = None
     for name, chart in files.items():
-        needs = [installed[need] for need in chart.needs]
-        place = [namespaces[chart.namespace]] if chart.namespace in namespaces else []
+        here = [namespaces[place] for place in (chart.namespace, *chart.works_in) if place in namespaces]
+        prepared = Prepared({})
+        if name in SYSTEMS:
+            prepared = SYSTEMS[name](settings, system_inputs, after(*here, *store))
+            artifact_bucket = artifact_bucket or prepared.bucket
+        needs = [
+            *here,
+            *(installed[other] for other in comes_after(chart, files)),
+            *prepared.made,
+        ]
         installed[name] = Installation(
             name,
             {
                 "chart_file": str(CHARTS[name]),
                 "charts": charts,
-                "cluster_name": inputs.cluster_name,
+                "cluster_name": stack.cluster_name,
                 "facts": facts,
                 "places": places,
-                "values": overlaid(pool_values(name, chart, around), settings["platform"][name]["values"]),
+                "values": overlaid(
+                    overlaid(pool_values(name, chart, around), prepared.values), settings["platform"][name]["values"]
+                ),
             },
-            pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[*needs, *place])),
+            after(*needs),
         )
-    if "external-secrets" in installed:
-        reader = pulumi.ResourceOptions(providers=list(providers), depends_on=[installed["external-secrets"]])
-        SecretStore("secret-store", {"region": region}, reader)
+        if name == "external-secrets":
+            reader = pulumi.ResourceOptions(providers=list(providers), depends_on=[installed[name]])
+            store.append(SecretStore("secret-store", {"region": region}, reader))
     if "dra-driver-nvidia-gpu" in installed:
         DeviceClaims(
             "device-claims",
-            {"api_version": resource_api_version(cluster_version), "namespace": "default"},
-            pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[installed["dra-driver-nvidia-gpu"]])),
+            {"api_version": resource_api_version(stack.cluster_version), "namespace": "default"},
+            after(installed["dra-driver-nvidia-gpu"]),
         )
+    return PlatformOutputs(namespaces, installed, artifact_bucket)

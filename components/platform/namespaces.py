@@ -1,22 +1,41 @@
 """The namespaces of the platform, each made once, with the least that Pod Security lets its pods do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 from typing_extensions import TypedDict
 
+from components.network_isolation import NetworkIsolation, Pods
+from components.release import ChartFile
+
 Level = Literal["restricted", "baseline", "privileged"]
 MODES = ("enforce", "audit", "warn")
 
 LEVELS: Mapping[str, Level] = {
+    "argo": "restricted",
     "cert-manager": "restricted",
+    "external-dns": "restricted",
     "external-secrets": "restricted",
     # Drivers and plug-ins mount devices and folders of the node.
     "gpu-operator": "privileged",
+    "jupyterhub": "restricted",
+    "kuberay": "restricted",
+    "ml-pipelines": "restricted",
+    "ray-system": "restricted",
 }
 """Pod Security level by namespace; every namespace of a chart file but those that a cluster has from the start."""
+
+_RAY_HEAD = (8265, 10001, 6379)
+"""Ports of a Ray head: dashboard and jobs, clients, its store."""
+REACHED_BY: Mapping[str, Sequence[Pods]] = {
+    # The operator asks each head how its jobs are.
+    "ml-pipelines": (Pods("kuberay", (8265,)),),
+    "ray-system": (Pods("kuberay", (8265,)), Pods("jupyterhub", _RAY_HEAD), Pods("ml-pipelines", _RAY_HEAD)),
+}
+"""The namespaces in which people run code of their own, and who else reaches their pods. JupyterHub's chart has
+policies of its own."""
 
 GIVEN = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 """The namespaces of every cluster."""
@@ -50,3 +69,29 @@ class Namespaces(pulumi.ComponentResource):
             for wanted in sorted(set(args["names"]) - GIVEN)
         }
         self.register_outputs({})
+
+
+def namespaces_of(charts: Iterable[ChartFile]) -> list[str]:
+    """The namespaces that some charts are installed in or put objects into.
+
+    Args:
+        charts: the charts.
+    """
+    return sorted({name for chart in charts for name in (chart.namespace, *chart.works_in)})
+
+
+def isolate(namespaces: Mapping[str, pulumi.Resource], vpc_ranges: Sequence[str], opts: pulumi.ResourceOptions) -> None:
+    """Gives those of the namespaces in which people run code of their own a network policy.
+
+    Args:
+        namespaces: those that were made, by name.
+        vpc_ranges: address ranges of the VPC, but for one that only pods have.
+        opts: carries the cluster's provider.
+    """
+    for name, others in REACHED_BY.items():
+        if name in namespaces:
+            NetworkIsolation(
+                f"isolation-of-{name}",
+                {"namespace": name, "vpc_ranges": vpc_ranges, "ingress": others},
+                pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespaces[name]])),
+            )

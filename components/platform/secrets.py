@@ -4,8 +4,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from typing_extensions import TypedDict
 
-STORE = "aws"
-"""Name of the store, which every ExternalSecret refers to."""
+from components.delivered_secret import STORE
 
 
 class SecretStoreArgs(TypedDict):

@@ -17,6 +17,7 @@ from pathlib import Path
 from lightkube import Client, KubeConfig
 
 from localcloud.cluster.credentials import CONTROLLERS, Credentials
+from localcloud.cluster.half_made_crds import finish
 from localcloud.errors import ControlPlaneFailed
 
 SERVICE_RANGE = "10.100.0.0/16"
@@ -102,6 +103,8 @@ class ControlPlane:
         try:
             for part in self._parts():
                 self._launch(part)
+            with self.client() as client:
+                finish(client)
         except BaseException:
             self.stop()
             raise

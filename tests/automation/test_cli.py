@@ -35,7 +35,7 @@ def test_help_is_there_at_once():
     assert answer.returncode == 0
     for command in ("up", "preview", "refresh", "destroy", "outputs", "local", "engine"):
         assert command in answer.stdout
-    assert time.monotonic() - started < 2.0, "it takes 0.3 s on an idle machine; heavy imports belong into commands"
+    assert time.monotonic() - started < 5.0, "it takes 0.3 s on an idle machine; heavy imports belong into commands"
 
 
 def test_help_imports_no_pulumi():

@@ -63,6 +63,7 @@ def test_its_size_is_as_declared_and_failed_nodes_are_repaired():
 def test_labels_and_taints_are_those_that_karpenter_would_set():
     inputs = group(labels={"role": "gpu-worker"}, taints=CPU["taints"] | {"slow": {"effect": "PreferNoSchedule"}})
     assert inputs["labels"] == {
+        "eksai.dev/pool": "pool",
         "nvidia.com/gpu.present": "true",
         "nvidia.com/gpu.deploy.operands": "false",
         "role": "gpu-worker",

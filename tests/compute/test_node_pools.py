@@ -34,7 +34,7 @@ def test_an_accelerator_pool_is_tainted_and_limited_by_its_resource(instance_typ
 
 def test_nvidia_nodes_carry_the_label_that_daemonsets_select_on_from_the_start():
     labels = pool(ami="al2023@v20260714")["template"]["metadata"]["labels"]
-    assert labels == {"nvidia.com/gpu.present": "true", "role": "gpu-worker"}
+    assert labels == {"eksai.dev/pool": "pool", "nvidia.com/gpu.present": "true", "role": "gpu-worker"}
 
 
 def test_efa_nodes_carry_the_label_that_pods_and_the_device_plugin_select_on():

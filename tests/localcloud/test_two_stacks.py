@@ -14,6 +14,7 @@ from localcloud.registration import Registration
 from localcloud.rehearsal import Stage
 from tools.scratch import ROOT, scratch_project
 
+PIPELINE = {"enabled": True, "repository": "research/pipeline", "pools": ["general"], "rayPools": ["general"]}
 LONG = "research-platform-of-the-vision-team-two"
 
 
@@ -34,7 +35,12 @@ def test_two_stacks_live_in_one_account_and_leave_nothing_behind(tmp_path):
     assert len(LONG) == 40
     account = Account(None)
     dev = make_plan(Project(ROOT), "dev").resources
-    other = resources(tmp_path, LONG, repositories={"research/gpunet": {}})
+    other = resources(
+        tmp_path,
+        LONG,
+        repositories={"research/gpunet": {}, "research/pipeline": {}},
+        mlPipeline={"repository": "research/pipeline"},
+    )
     for stack in (dev, other):
         Stage(stack, account).make(urns(stack))
     for stack in (dev, other):

@@ -28,6 +28,7 @@ def pool(name: str = "pool", **changes: Any) -> Pool:
         "sharing": None,
         "allocation": "device-plugin",
         "efa": False,
+        "architectures": ("amd64",),
         **changes,
     }
     vendor = given["vendor"]

@@ -87,9 +87,9 @@ def test_the_dra_driver_runs_on_the_nodes_of_dra_pools_and_no_others():
         "kubeletPlugin.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
     )
     (wanted,) = term["matchExpressions"]
-    labels = labels_of(managed(ami="al2023@latest", allocation="dra"))
+    labels = labels_of("pool", managed(ami="al2023@latest", allocation="dra"))
     assert labels[wanted["key"]] in wanted["values"]
-    assert wanted["key"] not in labels_of(managed(ami="al2023@latest"))
+    assert wanted["key"] not in labels_of("pool", managed(ami="al2023@latest"))
 
 
 @pytest.mark.parametrize(

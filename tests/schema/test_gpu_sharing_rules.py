@@ -59,7 +59,7 @@ BAD = [
     ),
     (GPU, {"ami": "bottlerocket@v1.53.0", "sharing": SERVED}, "", "1.53.0 has no mps", "take 1.54.0"),
     (MANAGED, {"releaseVersion": "1.53.0-0a1b2c3d", "sharing": SERVED}, "", "1.53.0 has no mps", "take 1.54.0"),
-    (GPU, {"labels": {"nvidia.com/mig.config": "all-1g.10gb"}}, "", "follows from the hardware", "remove it"),
+    (GPU, {"labels": {"nvidia.com/mig.config": "all-1g.10gb"}}, "", "follows from the pool itself", "remove it"),
 ]
 
 

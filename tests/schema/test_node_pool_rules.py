@@ -68,7 +68,7 @@ BAD = [
     (GPU, {"diskGib": 20, "diskIops": 16000}, "", "500 operations", "raise diskGib"),
     (GPU, {"diskIops": 100}, ".diskIops", "at least 3000", "gp3"),
     (GPU, {"taints": {"nvidia.com/gpu": {}}}, "", "nvidia.com/gpu is always there", "remove it"),
-    (GPU, {"labels": {"nvidia.com/gpu.present": "true"}}, "", "follows from the hardware", "remove it"),
+    (GPU, {"labels": {"nvidia.com/gpu.present": "true"}}, "", "follows from the pool itself", "remove it"),
     (CPU, {"startupTaints": {"role": {}}}, "", "under taints and startupTaints", "one of them"),
     (GPU, {"labels": {"karpenter.sh/nodepool": "x"}}, ".labels.karpenter.sh/nodepool", "set the labels of", "own"),
     (GPU, {"labels": {"node-role.kubernetes.io/gpu": ""}}, ".labels.node-role.kubernetes.io/gpu", "refuse them", "own"),

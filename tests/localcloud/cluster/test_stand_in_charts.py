@@ -187,7 +187,7 @@ def test_a_secret_in_plain_text_is_refused(rendered, values: dict[str, Any], pat
         rendered(values)
 
 
-def test_names_of_secrets_and_of_keys_in_them_are_no_secrets(rendered):
+def test_names_of_secrets_of_keys_in_them_and_addresses_are_no_secrets(rendered):
     values = {
         "secretName": "db",
         "existingSecret": "db",
@@ -196,6 +196,7 @@ def test_names_of_secrets_and_of_keys_in_them_are_no_secrets(rendered):
         "password": "",
         "automountServiceAccountToken": True,
         "secret": {"name": "db"},
+        "token_url": "https://login.example.com/oauth2/token",
     }
     assert ("ConfigMap", "mine-stand-in") in rendered(values)
 

@@ -1,5 +1,5 @@
 {{- /* Fails for a value that looks like a secret in plain text, however deep.
-       Names of Secrets and of keys in them are none. */ -}}
+       Names of Secrets, of keys in them, and addresses are none. */ -}}
 {{- define "stand-in.refuse-secrets" -}}
 {{- $chart := .chart -}}
 {{- $path := .path -}}
@@ -20,7 +20,7 @@
 
 {{- define "stand-in.is-secret" -}}
 {{- $named := regexMatch "(?i)password|passwd|token|secret" . -}}
-{{- $refers := regexMatch "(?i)(name|ref|key|existingsecret)$" . -}}
+{{- $refers := regexMatch "(?i)(name|ref|key|existingsecret|url)$" . -}}
 {{- $isKey := regexMatch "(?i)^secret(access)?_?key$" . -}}
 {{- if or $isKey (and $named (not $refers)) -}}yes{{- end -}}
 {{- end -}}

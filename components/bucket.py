@@ -1,0 +1,116 @@
+"""A private, versioned, encrypted bucket that answers over TLS only."""
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from components.policy_document import deny_plain_http, document
+
+
+@dataclass(frozen=True)
+class PrivateBucket:
+    """What others know of a bucket."""
+
+    bucket: pulumi.Output[str]
+    arn: pulumi.Output[str]
+
+
+def make_private_bucket(
+    name: str,
+    *,
+    bucket_name: str | None,
+    key_arn: pulumi.Input[str],
+    noncurrent_days: int,
+    abort_upload_days: int,
+    keep_days: int | None,
+    parent: pulumi.Resource,
+) -> PrivateBucket:
+    """Makes a bucket with all that makes it one of the platform's, directly below the component that it belongs to.
+
+    Args:
+        name: logical name of every part.
+        bucket_name: the bucket's name; None for a generated one.
+        key_arn: key that objects are encrypted with.
+        noncurrent_days: days that an overwritten or deleted object is kept.
+        abort_upload_days: days after which an unfinished multipart upload is removed.
+        keep_days: days after which an object ends though nobody deletes it; None: it stays.
+        parent: the component.
+    """
+    child = pulumi.ResourceOptions(parent=parent)
+    bucket = aws.s3.Bucket(name, bucket=bucket_name, opts=child)
+    aws.s3.BucketOwnershipControls(
+        name, bucket=bucket.bucket, rule={"object_ownership": "BucketOwnerEnforced"}, opts=child
+    )
+    blocked = aws.s3.BucketPublicAccessBlock(
+        name,
+        bucket=bucket.bucket,
+        block_public_acls=True,
+        block_public_policy=True,
+        ignore_public_acls=True,
+        restrict_public_buckets=True,
+        opts=child,
+    )
+    aws.s3.BucketServerSideEncryptionConfiguration(
+        name,
+        bucket=bucket.bucket,
+        rules=[
+            {
+                "apply_server_side_encryption_by_default": {
+                    "sse_algorithm": "aws:kms",
+                    "kms_master_key_id": key_arn,
+                },
+                # One data key for many objects: fewer, cheaper calls to KMS.
+                "bucket_key_enabled": True,
+            }
+        ],
+        opts=child,
+    )
+    versioning = aws.s3.BucketVersioning(
+        name, bucket=bucket.bucket, versioning_configuration={"status": "Enabled"}, opts=child
+    )
+    aws.s3.BucketLifecycleConfiguration(
+        name,
+        bucket=bucket.bucket,
+        rules=_lifecycle(keep_days, noncurrent_days, abort_upload_days),
+        # Rules on old versions mean nothing before there are versions.
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[versioning]),
+    )
+    aws.s3.BucketPolicy(
+        name,
+        bucket=bucket.bucket,
+        policy=document(deny_plain_http("s3", [bucket.arn, pulumi.Output.concat(bucket.arn, "/*")])),
+        # S3 handles one of the two at a time and answers the other with a conflict.
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[blocked]),
+    )
+    return PrivateBucket(bucket.bucket, bucket.arn)
+
+
+def _lifecycle(
+    keep_days: int | None, noncurrent_days: int, abort_upload_days: int
+) -> list[aws.s3.BucketLifecycleConfigurationRuleArgsDict]:
+    """The rules by which objects, versions and uploads end."""
+    everything: aws.s3.BucketLifecycleConfigurationRuleFilterArgsDict = {"prefix": ""}
+    rules: list[aws.s3.BucketLifecycleConfigurationRuleArgsDict] = [
+        {
+            "id": "old-versions",
+            "status": "Enabled",
+            "filter": everything,
+            "noncurrent_version_expiration": {"noncurrent_days": noncurrent_days},
+        },
+        {
+            "id": "delete-markers",
+            "status": "Enabled",
+            "filter": everything,
+            "expiration": {"expired_object_delete_marker": True},
+        },
+        {
+            "id": "unfinished-uploads",
+            "status": "Enabled",
+            "filter": everything,
+            "abort_incomplete_multipart_upload": {"days_after_initiation": abort_upload_days},
+        },
+    ]
+    if keep_days is not None:
+        rules.append({"id": "objects", "status": "Enabled", "filter": everything, "expiration": {"days": keep_days}})
+    return rules

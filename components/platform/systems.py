@@ -1,0 +1,101 @@
+"""The charts that need more than their file: what is made for each beforehand, and the values that follow from it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from typing_extensions import TypedDict
+
+from components.domain import Domain
+from components.platform import external_dns
+from components.platform.argo_workflows import ArgoWorkflows, ArgoWorkflowsArgs, ArgoWorkflowsSettings
+from components.platform.jupyterhub import Jupyterhub, JupyterhubArgs, JupyterhubSettings
+from components.pools import Pool
+from components.sign_in import SignIn
+from components.storage import Storage
+
+
+class SystemSettings(TypedDict):
+    """The sections of the settings that are about one chart."""
+
+    jupyterhub: JupyterhubSettings
+    argo_workflows: ArgoWorkflowsSettings
+
+
+@dataclass(frozen=True)
+class SystemInputs:
+    """What systems know of the rest of the stack."""
+
+    cluster_name: str
+    region: str
+    key_arn: pulumi.Input[str]
+    """Key that everything is encrypted with."""
+    storage: Storage
+    storage_classes: pulumi.Resource
+    """The classes that claims of volumes name."""
+    pools: Sequence[Pool]
+    sign_in: SignIn | None
+    """Where people sign in; None for nowhere."""
+    domain: Domain | None
+    """The domain that applications are published below; None for none."""
+    private_ranges: Sequence[str]
+    """Address ranges of the VPC, that of pods among them."""
+    image_registry: str | None
+    """The registry that mirrors every image; None for none."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was made for a chart before its release."""
+
+    values: Mapping[str, Any]
+    """Helm values laid over those of the chart file."""
+    made: Sequence[pulumi.Resource] = ()
+    """What the release comes after."""
+    bucket: pulumi.Output[str] | None = None
+    """The bucket that it keeps things in."""
+
+
+Prepare = Callable[[SystemSettings, SystemInputs, pulumi.ResourceOptions], Prepared]
+
+
+def _jupyterhub(settings: SystemSettings, inputs: SystemInputs, opts: pulumi.ResourceOptions) -> Prepared:
+    args = JupyterhubArgs(
+        **settings["jupyterhub"],
+        pools=inputs.pools,
+        storage=inputs.storage,
+        sign_in=inputs.sign_in,
+        domain=inputs.domain,
+        private_ranges=inputs.private_ranges,
+        image_registry=inputs.image_registry,
+    )
+    made = Jupyterhub("jupyterhub", args, opts)
+    # The hub's own claim and those of homes find their classes.
+    return Prepared(made.values, [made, inputs.storage_classes])
+
+
+def _argo_workflows(settings: SystemSettings, inputs: SystemInputs, opts: pulumi.ResourceOptions) -> Prepared:
+    args = ArgoWorkflowsArgs(
+        **settings["argo_workflows"],
+        cluster_name=inputs.cluster_name,
+        region=inputs.region,
+        key_arn=inputs.key_arn,
+        domain=inputs.domain,
+        sign_in=inputs.sign_in,
+    )
+    made = ArgoWorkflows("argo-workflows", args, opts)
+    return Prepared(made.values, [made], made.bucket)
+
+
+def _external_dns(settings: SystemSettings, inputs: SystemInputs, opts: pulumi.ResourceOptions) -> Prepared:
+    assert inputs.domain is not None, "the settings ask for a domain beside the chart"
+    return Prepared(external_dns.values(inputs.domain))
+
+
+SYSTEMS: Mapping[str, Prepare] = {
+    "jupyterhub": _jupyterhub,
+    "argo-workflows": _argo_workflows,
+    "external-dns": _external_dns,
+}
+"""By chart, what makes what it needs."""

@@ -1,0 +1,124 @@
+"""Settings of the domain."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import Annotated
+
+from pydantic import AfterValidator, model_validator
+
+from schema.fields import DOCUMENTATION_NETWORKS, Section, matches, refuse
+from schema.platform import PlatformChart
+from schema.problems import NAMESPACE, Problem
+
+DOCUMENTATION_DOMAINS = ("example.com", "example.net", "example.org")
+"""Domains reserved for documentation (RFC 2606)."""
+
+EVERYBODY = "0.0.0.0/0"
+
+_WIDEST_INBOUND = 8
+"""Prefix of the widest range that anybody was ever given; what is wider stands for everybody in disguise."""
+
+_NEEDED_CHARTS = ("aws-load-balancer-controller", "external-dns")
+
+DomainName = Annotated[
+    str,
+    matches(
+        # With the wildcard's two characters, AWS takes 64 as the first name of a certificate.
+        r"(?=.{1,62}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?",
+        "a domain has at least two labels of lower-case letters, digits and hyphens, 62 characters at most",
+        "for example ml.example.com, without a dot at the end",
+    ),
+]
+ZoneId = Annotated[
+    str,
+    matches(
+        r"Z[A-Z0-9]{8,31}",
+        "a hosted zone's id looks like Z0123456789ABCDEFGHIJ",
+        "aws route53 list-hosted-zones prints them; leave /hostedzone/ out",
+    ),
+]
+
+
+def _check_inbound_cidr(value: str) -> str:
+    # A load balancer that only forwards to what asks people to sign in may face everybody. It is never the default.
+    if value == EVERYBODY:
+        return value
+    try:
+        network = IPv4Network(value)
+    except ValueError as error:
+        raise refuse("an IPv4 range with its prefix", "for example 198.51.100.0/24") from error
+    if "/" not in value:
+        raise refuse("an IPv4 range with its prefix", f"write {value}/32 for one address")
+    if network.prefixlen < _WIDEST_INBOUND:
+        raise refuse(f"no organisation has more than a /{_WIDEST_INBOUND}", f"write {EVERYBODY} if you mean everybody")
+    documentation = any(network.subnet_of(known) for known in DOCUMENTATION_NETWORKS)
+    if not network.is_global and not documentation:
+        raise refuse(
+            "a private or reserved range never reaches a public load balancer",
+            "give the public addresses that your people go out with",
+        )
+    return value
+
+
+InboundCidr = Annotated[str, AfterValidator(_check_inbound_cidr)]
+
+
+class Domain(Section):
+    """The domain below which applications have their hosts; left out: they are forwarded to the own machine."""
+
+    name: DomainName | None = None
+    """Such as ml.example.com; each application has a host directly below it."""
+    zone_id: ZoneId | None = None
+    """The public Route 53 zone that the domain lies in, in this account."""
+    inbound_cidrs: tuple[InboundCidr, ...] = ()
+    """Public IPv4 ranges that reach the applications; 0.0.0.0/0 for everybody."""
+
+    @model_validator(mode="after")
+    def _is_complete_or_absent(self) -> "Domain":
+        given = [bool(self.name), bool(self.zone_id), bool(self.inbound_cidrs)]
+        if any(given) and not all(given):
+            raise refuse("a domain is name, zoneId and inboundCidrs together", "give all three, or none")
+        if len(set(self.inbound_cidrs)) < len(self.inbound_cidrs):
+            raise refuse("inboundCidrs lists an entry twice", "keep one of them")
+        return self
+
+
+def a_domain_has_what_serves_it(domain: Domain, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
+    """With a domain there are a load balancer and records for its hosts."""
+    for chart in _NEEDED_CHARTS:
+        if domain.name is not None and not (chart in platform and platform[chart].enabled):
+            yield Problem(
+                f"{NAMESPACE}:domain",
+                domain.name,
+                f"without {chart} no host below it is reached",
+                f"add {chart}: {{}} to {NAMESPACE}:platform",
+            )
+
+
+def records_are_kept_for_a_domain_only(domain: Domain, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
+    """external-dns may write to one zone, and without a domain there is none."""
+    if domain.name is None and "external-dns" in platform and platform["external-dns"].enabled:
+        yield Problem(
+            f"{NAMESPACE}:platform.external-dns",
+            "",
+            "it writes the records of eksai:domain, and there is no domain",
+            "set eksai:domain, or remove the chart",
+        )
+
+
+def documentation_domains_stay_local(domain: Domain, local: bool) -> Iterator[Problem]:
+    """What documentation uses belongs to nobody."""
+    if local or domain.name is None:
+        return
+    if any(f".{domain.name}".endswith(f".{known}") for known in DOCUMENTATION_DOMAINS):
+        rule = "a documentation domain works on the local cloud only"
+        yield Problem(f"{NAMESPACE}:domain.name", domain.name, rule, "put in a domain of yours")
+    for index, cidr in enumerate(domain.inbound_cidrs):
+        if any(IPv4Network(cidr).subnet_of(known) for known in DOCUMENTATION_NETWORKS):
+            rule = "a documentation range works on the local cloud only"
+            key = f"{NAMESPACE}:domain.inboundCidrs[{index}]"
+            yield Problem(key, cidr, rule, "put in the public addresses that your people go out with")
+
+
+RULES = (a_domain_has_what_serves_it, records_are_kept_for_a_domain_only, documentation_domains_stay_local)
+"""Rules between the domain and other sections; each names the sections that it needs as its parameters."""
