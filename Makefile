@@ -5,10 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STACK ?= dev
 
-.PHONY: help setup engine engine-kubernetes up down plan test test-slow setup-gpunet test-gpunet lint format bench golden docs constraints clean
+.PHONY: help setup engine engine-kubernetes up down plan test test-slow setup-gpunet test-gpunet setup-ml-pipeline test-ml-pipeline lint format bench golden docs constraints clean
 
 help:  ## Show the commands
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 setup: $(VENV)/.installed  ## Make the environment; leaves .venv/bin/eksai
 
@@ -54,6 +54,21 @@ $(GPUNET)/.venv/.installed: $(GPUNET)/pyproject.toml $(GPUNET)/constraints.txt
 test-gpunet: setup-gpunet  ## Test the GPUNet service, format and types included
 	cd $(GPUNET) && PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright
 	$(GPUNET_BIN)/python -m pytest $(GPUNET) -n 2
+
+ML_PIPELINE := services/ml-pipeline
+ML_PIPELINE_BIN := $(ML_PIPELINE)/.venv/bin
+
+setup-ml-pipeline: $(ML_PIPELINE)/.venv/.installed  ## Make the environment of the training pipeline's steps
+
+$(ML_PIPELINE)/.venv/.installed: $(ML_PIPELINE)/pyproject.toml $(ML_PIPELINE)/constraints.txt
+	$(PYTHON) -m venv $(ML_PIPELINE)/.venv
+	$(ML_PIPELINE_BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint $(ML_PIPELINE)/constraints.txt --editable '$(ML_PIPELINE)[dev]'
+	@touch $@
+
+test-ml-pipeline: setup-ml-pipeline  ## Test the training pipeline's steps with a real Ray, types included
+	cd $(ML_PIPELINE) && PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright
+	$(ML_PIPELINE_BIN)/python -m pytest $(ML_PIPELINE)
 
 lint: setup  ## Check format, style and types
 	$(BIN)/ruff format --check .

@@ -6,12 +6,13 @@ address. For pods that a rule selects, Amazon's controller adds the addresses of
 server's Service selects no pods, and so a rule has to name its address.
 
 Node traffic passes no policy: kubelet's probes come from the pod's own node, and NFS, Lustre and S3 mounts are made by
-the node and its drivers, not by the pod.
+the node and its drivers, not by the pod. The other way round Amazon's agent lets every pod reach the address of its own
+node, on every port, whatever a policy says.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NotRequired, cast
+from typing import Any, Literal, NotRequired, cast
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -118,15 +119,21 @@ def policy_spec(
     return {
         "podSelector": {},
         "policyTypes": ["Ingress", "Egress"],
-        "ingress": [{"from": [within]}, *(_rule("from", others) for others in ingress)],
+        "ingress": [{"from": [within]}, *(rule("from", others) for others in ingress)],
         "egress": [
             {"to": [within]},
             {"to": dns.peers(), "ports": [{"protocol": protocol, "port": _DNS} for protocol in ("UDP", "TCP")]},
             {"to": [internet], "ports": [{"protocol": "TCP", "port": _HTTPS}]},
-            *(_rule("to", others) for others in (api_server_and_endpoints, Addresses((POD_IDENTITY,), (80,)), *egress)),
+            *(rule("to", others) for others in (api_server_and_endpoints, Addresses((POD_IDENTITY,), (80,)), *egress)),
         ],
     }
 
 
-def _rule(direction: str, others: Pods | Addresses) -> dict[str, Any]:
+def rule(direction: Literal["from", "to"], others: Pods | Addresses) -> dict[str, Any]:
+    """What lets others in, or lets out to them, as Kubernetes takes it.
+
+    Args:
+        direction: which of the two.
+        others: the other side.
+    """
     return {direction: others.peers(), "ports": [{"protocol": "TCP", "port": port} for port in others.ports]}

@@ -14,7 +14,7 @@ class ArgoWorkflows(Section):
     """Argo Workflows, beside its chart under platform."""
 
     keep_days: Annotated[int, Field(ge=1, le=3650)] = 30
-    """Days that artifacts and logs of steps are kept."""
+    """Days that artifacts and logs of steps are kept, and all else that workflows leave in their bucket."""
 
 
 def artifacts_belong_to_workflows(

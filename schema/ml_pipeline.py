@@ -42,7 +42,7 @@ ModelName = Annotated[
         "choose such a name",
     ),
 ]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, lt=10**9)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 Range = tuple[Positive, Positive]
@@ -96,7 +96,7 @@ class MlPipeline(Section):
     """How often training goes over all rows, if a run is not told otherwise; trials at most as often."""
     batch_size: Count = 32
     """Rows of a training step, if a run is not told of another number."""
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
+    seed: Annotated[int, Field(ge=0, lt=10**9)] = 1
     """Decides the split, the trials and the first weights, if a run is not told of another one."""
     grace_epochs: Count = 4
     """Epochs that every trial gets before ASHA may end it."""

@@ -96,6 +96,18 @@ SWITCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
 ]
 
 
+LIVE = {
+    "pods in their own range",
+    "interface endpoints",
+    "FSx for Lustre",
+    "another pool",
+    "another notebook",
+    "no pipeline",
+    "more system nodes",
+}
+"""Switches that are tried on a live stack too, where a preview knows some values and not others."""
+
+
 def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in change.items():
@@ -182,16 +194,18 @@ def test_on_a_live_stack_each_switch_on_and_off_previews_its_own_resources_only(
         updated = {c.name for c in result.resources if c.op == "update"}
         assert updated <= touched, what
 
+    live = [switch for switch in SWITCHES if switch[0] in LIVE]
+    assert len(live) == len(LIVE)
     with open_local(project, "dev", engine) as stack:
         stack.up()
-        for what, change, owners, touched in SWITCHES:
+        for what, change, owners, touched in live:
             hold(f"on: {what}", preview(change), owners, touched)
         # The pool stays when the rest goes: a pool's end is announced, not switched.
-        write(project, *(change for _, change, _, _ in SWITCHES))
+        write(project, *(change for _, change, _, _ in live))
         with open_local(project, "dev", engine) as all_on:
             all_on.up()
-        for what, change, owners, touched in SWITCHES:
+        for what, change, owners, touched in live:
             if "nodePools" in change:
                 continue
-            others = [other for _, other, _, _ in SWITCHES if other is not change]
+            others = [other for _, other, _, _ in live if other is not change]
             hold(f"off: {what}", preview(*others), owners, touched)

@@ -20,12 +20,11 @@ from components.pod_identity import PodIdentity
 from components.policy_document import document
 from components.sign_in import ADMINS, CLIENT_ID, CLIENT_SECRET, GROUPS_CLAIM, USERS, SignIn
 from components.web_apps import WEB_APPS
+from components.workflows import ARTIFACTS, NAMESPACE, WORKFLOW_ACCOUNT
 
 APP = WEB_APPS["argo-workflows"]
-WORKFLOWS = "ml-pipelines"
-"""The namespace of workflows. In the bucket it is also what every artifact's key begins with."""
-WORKFLOW_ACCOUNT, SERVER_ACCOUNT = "argo-workflow", "argo-workflows-server"
-"""Service accounts of workflows and of the server, which the chart makes."""
+SERVER_ACCOUNT = "argo-workflows-server"
+"""The server's service account, which the chart makes."""
 SIGN_IN_SECRET = "argo-workflows-sign-in"
 
 _ROLES = Path(__file__).with_name("argo_workflows_roles.yaml")
@@ -49,7 +48,7 @@ class ArgoWorkflowsSettings(TypedDict):
     """The plain part of `ArgoWorkflowsArgs`."""
 
     keep_days: int
-    """Days that artifacts and logs of steps are kept."""
+    """Days that artifacts and logs of steps are kept, and all else that workflows leave in the bucket."""
 
 
 class ArgoWorkflowsArgs(ArgoWorkflowsSettings):
@@ -71,7 +70,7 @@ class ArgoWorkflows(pulumi.ComponentResource):
     """All that is there before the chart's release.
 
     Attributes:
-        bucket: name of the bucket for artifacts and logs.
+        bucket: name of the bucket for artifacts and logs. What workflows put there beside these ends as they do.
         values: Helm values that follow from it all.
     """
 
@@ -91,7 +90,7 @@ class ArgoWorkflows(pulumi.ComponentResource):
             parent=self,
         )
         self.bucket = artifacts.bucket
-        self._identity("workflows", WORKFLOWS, WORKFLOW_ACCOUNT, args, artifacts.arn, writes=True)
+        self._identity("workflows", NAMESPACE, WORKFLOW_ACCOUNT, args, artifacts.arn, writes=True)
         # It shows people the logs and artifacts of workflows that they may see.
         self._identity("server", APP.namespace, SERVER_ACCOUNT, args, artifacts.arn, writes=False)
         for role, grant in grants().items():
@@ -119,7 +118,7 @@ class ArgoWorkflows(pulumi.ComponentResource):
         writes: bool,
     ) -> None:
         """Lets a service account read artifacts, and write them if it does."""
-        keys = pulumi.Output.concat(bucket_arn, f"/{WORKFLOWS}/*")
+        keys = pulumi.Output.concat(bucket_arn, f"/{ARTIFACTS}/*")
         # Nobody deletes: artifacts end by themselves.
         write = ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"] if writes else []
         PodIdentity(
@@ -131,8 +130,8 @@ class ArgoWorkflows(pulumi.ComponentResource):
                 "policies": {
                     "artifacts": document(
                         {"Effect": "Allow", "Action": ["s3:GetObject", *write], "Resource": keys},
-                        # Of the whole bucket, which holds nothing else: who may list only below a prefix is told
-                        # "denied" and not "no such key", and Argo then does not try the key as a directory.
+                        # Of the whole bucket, which holds only what workflows leave: who may list only below a prefix
+                        # is told "denied" and not "no such key", and Argo then does not try the key as a directory.
                         {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": bucket_arn},
                         {
                             "Effect": "Allow",

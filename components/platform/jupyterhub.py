@@ -17,6 +17,7 @@ from components.accelerators import ACCELERATORS, Vendor
 from components.delivered_secret import DeliveredSecret
 from components.domain import Domain
 from components.gpu_sharing import resource_of
+from components.network_isolation import NOT_INTERNET, POD_IDENTITY, Addresses, Pods, rule
 from components.platform.ingress import INGRESS_CLASS, alb_annotations
 from components.platform.notebook_profiles import (
     NotebookProfile,
@@ -26,6 +27,7 @@ from components.platform.notebook_profiles import (
     profile,
 )
 from components.pools import Pool, placement
+from components.ray_ports import CLIENT, DASHBOARD, HEAD
 from components.shared_volume import SharedVolume
 from components.sign_in import ADMINS, CLIENT_ID, CLIENT_SECRET, GROUPS_CLAIM, USERS, SignIn
 from components.storage import Storage
@@ -43,12 +45,14 @@ _VOLUMES: Mapping[str, tuple[str, bool]] = {"shared-datasets": ("datasets", True
 _PROXY_PORT = 8000
 """The proxy's port on its pods. By number: where the source is a range of addresses, EKS does not look names up."""
 
-_PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
-"""Addresses that are nobody's on the internet: networks, their peers, Services and pods."""
-_LINK_LOCAL = "169.254.0.0/16"
-"""The instance's metadata, and whatever else a node alone answers."""
-_POD_IDENTITY = "169.254.170.23/32"
-"""Where pods get their AWS credentials."""
+_ADMINISTRATION = (
+    *("admin-ui", "read:hub", "read:metrics"),
+    *("list:users", "read:users", "delete:users", "list:groups", "read:groups"),
+    # Reads, starts and stops those of others.
+    "servers",
+)
+"""Scopes of those who administer the hub. JupyterHub's own role `admin` also opens every server and makes tokens for
+everybody; nobody has it."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _UNIT_S = {"h": 3600, "m": 60, "s": 1}
@@ -78,8 +82,10 @@ class JupyterhubArgs(JupyterhubSettings):
     """Where people sign in; needed for `cognito`."""
     domain: Domain | None
     """The domain that it is published below, None for not at all."""
-    private_ranges: Sequence[str]
-    """Address ranges of the VPC, that of pods among them."""
+    node_ranges: Sequence[str]
+    """Where load balancers and endpoints are: the ranges of the VPC, but for one that only pods have."""
+    pod_ranges: Sequence[str]
+    """Address ranges of the VPC that only pods have."""
     image_registry: str | None
     """The registry that mirrors every image; None: each comes from where it is published."""
 
@@ -93,8 +99,6 @@ class Jupyterhub(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: JupyterhubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:Jupyterhub", name, {}, opts)
-        # An empty list of destinations would mean all of them.
-        assert args["private_ranges"], "a VPC has a range"
         child = pulumi.ResourceOptions(parent=self)
         for volume, (_, read_only) in _VOLUMES.items():
             SharedVolume(
@@ -128,11 +132,11 @@ class Jupyterhub(pulumi.ComponentResource):
             "hub": hub,
             "singleuser": {
                 "profileList": _profile_list(args["profiles"], args["pools"], args["image_registry"]),
-                "networkPolicy": {"egress": _ways_out(args["private_ranges"])},
+                "networkPolicy": {"egress": _ways_out(args["node_ranges"], args["pod_ranges"])},
                 "storage": {"capacity": f"{args['home_gib']}Gi", **_volumes()},
             },
             "cull": {"timeout": _seconds(args["cull_after"])},
-            **(_published(args["domain"], args["private_ranges"]) if args["domain"] else {}),
+            **(_published(args["domain"], args["node_ranges"]) if args["domain"] else {}),
         }
         self.register_outputs({})
 
@@ -162,9 +166,9 @@ def _cognito(sign_in: SignIn, domain: str | None) -> dict[str, Any]:
                 "manage_groups": True,
                 "auth_state_groups_key": f"oauth_user.{GROUPS_CLAIM}",
                 "allowed_groups": [USERS, ADMINS],
-                "admin_groups": [ADMINS],
             },
         },
+        "loadRoles": {"hub-admins": {"scopes": list(_ADMINISTRATION), "groups": [ADMINS]}},
         # oauthenticator's own name for it.
         "extraEnv": {
             "OAUTH_CLIENT_SECRET": {"valueFrom": {"secretKeyRef": {"name": SIGN_IN_SECRET, "key": CLIENT_SECRET}}}
@@ -266,30 +270,22 @@ def _volumes() -> dict[str, Any]:
     }
 
 
-def _ways_out(private_ranges: Sequence[str]) -> list[dict[str, Any]]:
+def _ways_out(node_ranges: Sequence[str], pod_ranges: Sequence[str]) -> list[dict[str, Any]]:
     """What a notebook reaches beside the hub, the proxy and DNS; nothing else private, and no metadata of its node."""
-    barred = list(dict.fromkeys([*_PRIVATE, _LINK_LOCAL, *private_ranges]))
-    return [
-        {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": barred}}]},
+    barred = list(dict.fromkeys([*NOT_INTERNET, *node_ranges, *pod_ranges]))
+    others = (
         # Endpoints of AWS services within the VPC.
-        _way_out([{"ipBlock": {"cidr": cidr}} for cidr in private_ranges], 443),
-        _way_out([{"ipBlock": {"cidr": _POD_IDENTITY}}], 80),
-        # Ray's dashboard and jobs, its client, its head's store.
-        _way_out([_namespace(WEB_APPS["ml-cluster"].namespace)], WEB_APPS["ml-cluster"].port, 10001, 6379),
-        _way_out([_namespace("milvus")], 19530),
-    ]
+        Addresses(node_ranges, (443,)),
+        Addresses((POD_IDENTITY,), (80,)),
+        Pods(WEB_APPS["ml-cluster"].namespace, (DASHBOARD, CLIENT), HEAD),
+        Pods("milvus", (19530,)),
+    )
+    return [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": barred}}]}, *(rule("to", other) for other in others)]
 
 
-def _namespace(name: str) -> dict[str, Any]:
-    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
-
-
-def _way_out(to: Sequence[Mapping[str, Any]], *ports: int) -> dict[str, Any]:
-    return {"to": list(to), "ports": [{"protocol": "TCP", "port": port} for port in ports]}
-
-
-def _published(domain: Domain, private_ranges: Sequence[str]) -> dict[str, Any]:
+def _published(domain: Domain, node_ranges: Sequence[str]) -> dict[str, Any]:
     """The values that let people in from outside."""
+    load_balancer = Addresses(node_ranges, (_PROXY_PORT,))
     return {
         "ingress": {
             "enabled": True,
@@ -298,17 +294,5 @@ def _published(domain: Domain, private_ranges: Sequence[str]) -> dict[str, Any]:
             # The proxy's own health: notebooks go on while the hub restarts.
             "annotations": alb_annotations(domain, "/_chp_healthz"),
         },
-        # The load balancer has addresses of the VPC.
-        "proxy": {
-            "chp": {
-                "networkPolicy": {
-                    "ingress": [
-                        {
-                            "from": [{"ipBlock": {"cidr": cidr}} for cidr in private_ranges],
-                            "ports": [{"protocol": "TCP", "port": _PROXY_PORT}],
-                        }
-                    ]
-                }
-            }
-        },
+        "proxy": {"chp": {"networkPolicy": {"ingress": [rule("from", load_balancer)]}}},
     }

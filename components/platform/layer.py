@@ -123,16 +123,12 @@ def make_platform(
         **({"domain": inputs.domain.name, "zone_id": inputs.domain.zone_id} if inputs.domain else {}),
     }
     system_inputs = SystemInputs(
-        cluster_name=stack.cluster_name,
-        region=region,
+        stack=stack,
         key_arn=inputs.key_arn,
         storage=inputs.storage,
         storage_classes=classes,
-        pools=stack.pools,
         sign_in=inputs.sign_in,
         domain=inputs.domain,
-        private_ranges=[*stack.node_ranges, *stack.pod_ranges],
-        image_registry=charts.image_registry,
     )
     installed: dict[str, pulumi.Resource] = {}
     store: list[pulumi.Resource] = []
@@ -142,7 +138,7 @@ def make_platform(
         prepared = Prepared({})
         if name in SYSTEMS:
             prepared = SYSTEMS[name](settings, system_inputs, after(*here, *store))
-            artifact_bucket = artifact_bucket or prepared.bucket
+            artifact_bucket = artifact_bucket if prepared.bucket is None else prepared.bucket
         needs = [
             *here,
             *(installed[other] for other in comes_after(chart, files)),

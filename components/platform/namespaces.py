@@ -1,6 +1,7 @@
 """The namespaces of the platform, each made once, with the least that Pod Security lets its pods do."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import pulumi
@@ -8,6 +9,7 @@ import pulumi_kubernetes as kubernetes
 from typing_extensions import TypedDict
 
 from components.network_isolation import NetworkIsolation, Pods
+from components.ray_ports import AUTOSCALER_METRICS, CLIENT, DASHBOARD, DASHBOARD_METRICS, HEAD, METRICS
 from components.release import ChartFile
 
 Level = Literal["restricted", "baseline", "privileged"]
@@ -27,15 +29,37 @@ LEVELS: Mapping[str, Level] = {
 }
 """Pod Security level by namespace; every namespace of a chart file but those that a cluster has from the start."""
 
-_RAY_HEAD = (8265, 10001, 6379)
-"""Ports of a Ray head: dashboard and jobs, clients, its store."""
-REACHED_BY: Mapping[str, Sequence[Pods]] = {
-    # The operator asks each head how its jobs are.
-    "ml-pipelines": (Pods("kuberay", (8265,)),),
-    "ray-system": (Pods("kuberay", (8265,)), Pods("jupyterhub", _RAY_HEAD), Pods("ml-pipelines", _RAY_HEAD)),
+_OPERATOR = Pods("kuberay", (DASHBOARD,))
+"""It asks each head how its jobs are."""
+
+
+@dataclass(frozen=True)
+class Openings:
+    """What passes between a namespace and others."""
+
+    reached_by: Sequence[Pods]
+    """Who else reaches the namespace's pods; the ports are those of these."""
+    reaches: Sequence[Pods]
+    """Whom else the namespace's pods reach."""
+
+
+ISOLATED: Mapping[str, Openings] = {
+    "ml-pipelines": Openings(
+        reached_by=(_OPERATOR, Pods("monitoring", (METRICS,))),
+        reaches=(Pods("ray-system", (DASHBOARD, CLIENT), HEAD),),
+    ),
+    "ray-system": Openings(
+        reached_by=(
+            _OPERATOR,
+            Pods("jupyterhub", (DASHBOARD, CLIENT)),
+            Pods("ml-pipelines", (DASHBOARD, CLIENT)),
+            Pods("monitoring", (METRICS, AUTOSCALER_METRICS, DASHBOARD_METRICS)),
+        ),
+        # The dashboard asks Prometheus and Grafana, each at the port of its pod.
+        reaches=(Pods("monitoring", (9090, 3000)),),
+    ),
 }
-"""The namespaces in which people run code of their own, and who else reaches their pods. JupyterHub's chart has
-policies of its own."""
+"""The namespaces in which people run code of their own. JupyterHub's chart has policies of its own."""
 
 GIVEN = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 """The namespaces of every cluster."""
@@ -88,10 +112,15 @@ def isolate(namespaces: Mapping[str, pulumi.Resource], vpc_ranges: Sequence[str]
         vpc_ranges: address ranges of the VPC, but for one that only pods have.
         opts: carries the cluster's provider.
     """
-    for name, others in REACHED_BY.items():
+    for name, openings in ISOLATED.items():
         if name in namespaces:
             NetworkIsolation(
                 f"isolation-of-{name}",
-                {"namespace": name, "vpc_ranges": vpc_ranges, "ingress": others},
+                {
+                    "namespace": name,
+                    "vpc_ranges": vpc_ranges,
+                    "ingress": openings.reached_by,
+                    "egress": openings.reaches,
+                },
                 pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespaces[name]])),
             )

@@ -11,8 +11,8 @@ from components.domain import Domain
 from components.platform import external_dns
 from components.platform.argo_workflows import ArgoWorkflows, ArgoWorkflowsArgs, ArgoWorkflowsSettings
 from components.platform.jupyterhub import Jupyterhub, JupyterhubArgs, JupyterhubSettings
-from components.pools import Pool
 from components.sign_in import SignIn
+from components.stack import StackFacts
 from components.storage import Storage
 
 
@@ -27,22 +27,17 @@ class SystemSettings(TypedDict):
 class SystemInputs:
     """What systems know of the rest of the stack."""
 
-    cluster_name: str
-    region: str
+    stack: StackFacts
+    """The stack, as its settings say."""
     key_arn: pulumi.Input[str]
     """Key that everything is encrypted with."""
     storage: Storage
     storage_classes: pulumi.Resource
     """The classes that claims of volumes name."""
-    pools: Sequence[Pool]
     sign_in: SignIn | None
     """Where people sign in; None for nowhere."""
     domain: Domain | None
     """The domain that applications are published below; None for none."""
-    private_ranges: Sequence[str]
-    """Address ranges of the VPC, that of pods among them."""
-    image_registry: str | None
-    """The registry that mirrors every image; None for none."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +58,13 @@ Prepare = Callable[[SystemSettings, SystemInputs, pulumi.ResourceOptions], Prepa
 def _jupyterhub(settings: SystemSettings, inputs: SystemInputs, opts: pulumi.ResourceOptions) -> Prepared:
     args = JupyterhubArgs(
         **settings["jupyterhub"],
-        pools=inputs.pools,
+        pools=inputs.stack.pools,
         storage=inputs.storage,
         sign_in=inputs.sign_in,
         domain=inputs.domain,
-        private_ranges=inputs.private_ranges,
-        image_registry=inputs.image_registry,
+        node_ranges=inputs.stack.node_ranges,
+        pod_ranges=inputs.stack.pod_ranges,
+        image_registry=inputs.stack.charts.image_registry,
     )
     made = Jupyterhub("jupyterhub", args, opts)
     # The hub's own claim and those of homes find their classes.
@@ -78,8 +74,8 @@ def _jupyterhub(settings: SystemSettings, inputs: SystemInputs, opts: pulumi.Res
 def _argo_workflows(settings: SystemSettings, inputs: SystemInputs, opts: pulumi.ResourceOptions) -> Prepared:
     args = ArgoWorkflowsArgs(
         **settings["argo_workflows"],
-        cluster_name=inputs.cluster_name,
-        region=inputs.region,
+        cluster_name=inputs.stack.cluster_name,
+        region=inputs.stack.region,
         key_arn=inputs.key_arn,
         domain=inputs.domain,
         sign_in=inputs.sign_in,

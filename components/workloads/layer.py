@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from components.shared_volume import SharedVolume, SharedVolumeArgs
 from components.stack import StackFacts
 from components.storage import VolumeSource
-from components.workloads.ml_pipeline import NAMESPACE as PIPELINE_NAMESPACE
+from components.workflows import NAMESPACE as PIPELINE_NAMESPACE
 from components.workloads.ml_pipeline import MlPipeline, MlPipelineArgs
 from components.workloads.ml_pipeline_template import MlPipelineSettings
 from components.workloads.ray_cluster import NAMESPACE as RAY_NAMESPACE

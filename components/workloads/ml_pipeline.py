@@ -10,19 +10,17 @@ from components.partition import dns_suffix_of, partition_of
 from components.pod_identity import PodIdentity
 from components.policy_document import document
 from components.pools import Pool
+from components.workflows import ARTIFACTS, NAMESPACE, WORKFLOW_ACCOUNT
 from components.workloads.ml_pipeline_template import (
     MODELS,
     NAME,
     REGISTER_ACCOUNT,
     RUNS,
     STEP_ACCOUNT,
-    WORKFLOW_ACCOUNT,
     MlPipelineSettings,
     workflow_spec,
 )
 
-NAMESPACE = "ml-pipelines"
-"""The namespace of workflows, and of the Ray clusters that they start."""
 DATASETS = "datasets"
 """Prefix of data sets in the model bucket."""
 
@@ -37,13 +35,13 @@ class MlPipelineArgs(MlPipelineSettings):
     all_pools: Mapping[str, Pool]
     """All pools of the stack, by name."""
     image: pulumi.Input[str]
-    """The pipeline's image. It may be pushed later: until then workflows fail, and nothing else does."""
+    """The pipeline's image. It may be pushed later: until then runs wait at their first step."""
     key_arn: pulumi.Input[str]
     """Key that both buckets are encrypted with."""
     model_bucket: pulumi.Input[str]
     """The bucket of data sets and models."""
     runs_bucket: pulumi.Input[str]
-    """The bucket that steps leave things for each other in; it may be the same one."""
+    """The bucket that steps leave things for each other in, and Argo their logs and artifacts."""
 
 
 class MlPipeline(pulumi.ComponentResource):
@@ -98,27 +96,26 @@ def _make_accounts(name: str, args: MlPipelineArgs, opts: pulumi.ResourceOptions
 
 
 def _step_rights(args: MlPipelineArgs) -> list[dict[str, Any]]:
-    """Reads data sets; reads and writes what runs leave."""
+    """Reads data sets; reads and writes what runs leave; saves logs."""
     runs, models = _bucket_arn(args, args["runs_bucket"]), _bucket_arn(args, args["model_bucket"])
     others = [_bucket_arn(args, bucket) for bucket in args["dataset_buckets"]]
     datasets = [_under(models, DATASETS), *(pulumi.Output.concat(bucket, "/*") for bucket in others)]
     return [
         _allow(["s3:GetObject"], datasets),
         _allow(["s3:GetObject", "s3:PutObject"], [_under(runs, RUNS)]),
-        _may_list(models, DATASETS),
-        _may_list(runs, RUNS),
-        *([_allow(["s3:ListBucket"], others)] if others else []),
+        _may_save_logs(runs),
+        _may_list(runs, models, *others),
     ]
 
 
 def _register_rights(args: MlPipelineArgs) -> list[dict[str, Any]]:
-    """Reads what runs leave; reads and writes models."""
+    """Reads what runs leave; reads and writes models; saves logs."""
     runs, models = _bucket_arn(args, args["runs_bucket"]), _bucket_arn(args, args["model_bucket"])
     return [
         _allow(["s3:GetObject"], [_under(runs, RUNS)]),
         _allow(["s3:GetObject", "s3:PutObject"], [_under(models, MODELS)]),
-        _may_list(runs, RUNS),
-        _may_list(models, MODELS),
+        _may_save_logs(runs),
+        _may_list(runs, models),
     ]
 
 
@@ -134,9 +131,15 @@ def _under(bucket_arn: pulumi.Input[str], prefix: str) -> pulumi.Output[str]:
     return pulumi.Output.concat(bucket_arn, f"/{prefix}/*")
 
 
-def _may_list(bucket_arn: pulumi.Input[str], prefix: str) -> dict[str, Any]:
-    # Without it S3 answers that an object which is not there may not be read, and no step could tell.
-    return _allow(["s3:ListBucket"], [bucket_arn]) | {"Condition": {"StringLike": {"s3:prefix": f"{prefix}/*"}}}
+def _may_save_logs(runs: pulumi.Input[str]) -> dict[str, Any]:
+    # Argo's container in a pod has no rights but the pod's, and a step whose logs it cannot save has failed.
+    return _allow(["s3:PutObject"], [_under(runs, ARTIFACTS)])
+
+
+def _may_list(*buckets: pulumi.Input[str]) -> dict[str, Any]:
+    # Else S3 answers that a key which is not there may not be read: the first try of `train` would fail for want of a
+    # checkpoint. Of whole buckets, as reading one key is listing below no prefix.
+    return _allow(["s3:ListBucket"], buckets)
 
 
 def _encryption_right(args: MlPipelineArgs) -> dict[str, Any]:

@@ -11,29 +11,21 @@ import pulumi
 from typing_extensions import TypedDict
 
 from components.pools import Pool, placement
-from components.workloads.ray_pods import CONTAINER_SECURITY, GPUS
+from components.ray_ports import CLIENT, DASHBOARD, GCS, METRICS
+from components.workloads.ray_pods import CONTAINER_SECURITY, GPUS, POD_SECURITY, SESSION
 
 PODS: Mapping[str, str] = {"app.kubernetes.io/name": "ml-pipeline"}
 """Labels of every pod of the pipeline."""
 OF_WORKFLOW: Mapping[str, str] = {"eksai.dev/workflow": "{{workflow.name}}"}
 """Label of a Ray job and its pods. Argo's own would make its controller take them for steps."""
 ARCHITECTURE: Mapping[str, str] = {"kubernetes.io/arch": "amd64"}
-POD_SECURITY: Mapping[str, Any] = {
-    "runAsNonRoot": True,
-    # User and group of Ray's images.
-    "runAsUser": 1000,
-    "runAsGroup": 100,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
 UNDISTURBED: Mapping[str, str] = {"karpenter.sh/do-not-disrupt": "true"}
 """Karpenter moves no step to save cost: it would begin anew."""
 SCRATCH = "scratch"
 """The volume that a step writes to, at /tmp."""
-SESSION = "ray-logs"
-"""Volume of /tmp/ray, which KubeRay knows by this name."""
 
 
-class PodSize(TypedDict):
+class StepSize(TypedDict):
     """What a pod asks for; it may use that much memory and no more."""
 
     cpu: int
@@ -48,8 +40,8 @@ class RayPods:
 
     image: pulumi.Input[str]
     service_account: str
-    head: PodSize
-    worker: PodSize
+    head: StepSize
+    worker: StepSize
     gpus: int
     """NVIDIA GPUs of a worker."""
     head_pools: Sequence[Pool]
@@ -58,7 +50,7 @@ class RayPods:
     """Pools that workers may run on."""
 
 
-def resources(size: PodSize, gpus: int = 0) -> dict[str, Any]:
+def resources(size: StepSize, gpus: int = 0) -> dict[str, Any]:
     """Requests and limits of a container.
 
     Args:
@@ -72,7 +64,7 @@ def resources(size: PodSize, gpus: int = 0) -> dict[str, Any]:
     }
 
 
-def step_container(image: pulumi.Input[str], arguments: Sequence[pulumi.Input[str]], size: PodSize) -> dict[str, Any]:
+def step_container(image: pulumi.Input[str], arguments: Sequence[pulumi.Input[str]], size: StepSize) -> dict[str, Any]:
     """The container of a step that needs no Ray.
 
     Args:
@@ -97,7 +89,7 @@ def placed(pools: Iterable[Pool]) -> dict[str, Any]:
 
 def head_template(pods: RayPods) -> dict[str, Any]:
     """The pod template of a head, on which the driver of the step runs too."""
-    ports = {"gcs": 6379, "dashboard": 8265, "client": 10001, "metrics": 8080}
+    ports = {"gcs": GCS, "dashboard": DASHBOARD, "client": CLIENT, "metrics": METRICS}
     container = {
         "name": "ray-head",
         "ports": [{"name": name, "containerPort": port} for name, port in ports.items()],
@@ -110,7 +102,7 @@ def worker_template(pods: RayPods) -> dict[str, Any]:
     """The pod template of a worker."""
     container = {
         "name": "ray-worker",
-        "ports": [{"name": "metrics", "containerPort": 8080}],
+        "ports": [{"name": "metrics", "containerPort": METRICS}],
         "resources": resources(pods.worker, pods.gpus),
     }
     return _template(pods, container, pods.worker_pools)

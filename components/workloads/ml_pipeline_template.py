@@ -13,24 +13,23 @@ import pulumi
 from typing_extensions import TypedDict
 
 from components.pools import Pool
+from components.workflows import WORKFLOW_ACCOUNT
 from components.workloads.ml_pipeline_pods import (
     OF_WORKFLOW,
-    POD_SECURITY,
     PODS,
     SCRATCH,
     UNDISTURBED,
-    PodSize,
     RayPods,
+    StepSize,
     head_template,
     placed,
     step_container,
     worker_template,
 )
+from components.workloads.ray_pods import POD_SECURITY
 
 NAME = "ml-training-pipeline"
 """The WorkflowTemplate's name."""
-WORKFLOW_ACCOUNT = "argo-workflow"
-"""The service account that Argo's chart makes for workflows; here it starts Ray jobs, and does nothing in AWS."""
 STEP_ACCOUNT = "ml-pipeline"
 """The service account of steps and of Ray's pods."""
 REGISTER_ACCOUNT = "ml-pipeline-register"
@@ -61,11 +60,11 @@ class MlPipelineSettings(TypedDict):
     """Pools that steps and heads of Ray clusters may run on."""
     ray_pools: Sequence[str]
     """Pools that workers of Ray clusters may run on."""
-    step: PodSize
+    step: StepSize
     """A step's pod."""
-    head: PodSize
+    head: StepSize
     """The head of a Ray cluster, with the step's driver."""
-    worker: PodSize
+    worker: StepSize
     """A worker of a Ray cluster."""
     gpus: int
     """NVIDIA GPUs of a worker."""
@@ -115,7 +114,7 @@ class MlPipelineSettings(TypedDict):
     """How long a try of a step on Ray may take."""
 
 
-class Surroundings(TypedDict):
+class TemplateSurroundings(TypedDict):
     """What the template refers to."""
 
     pools: Mapping[str, Pool]
@@ -128,7 +127,7 @@ class Surroundings(TypedDict):
     """The bucket that steps leave things for each other in."""
 
 
-def workflow_spec(settings: MlPipelineSettings, around: Surroundings) -> dict[str, Any]:
+def workflow_spec(settings: MlPipelineSettings, around: TemplateSurroundings) -> dict[str, Any]:
     """The WorkflowTemplate's spec.
 
     Args:
@@ -138,6 +137,7 @@ def workflow_spec(settings: MlPipelineSettings, around: Surroundings) -> dict[st
     parameters = _parameters(settings, around)
     return {
         "entrypoint": "pipeline",
+        # Of the steps that name no other: it starts Ray jobs.
         "serviceAccountName": WORKFLOW_ACCOUNT,
         "securityContext": dict(POD_SECURITY),
         "podMetadata": {"labels": dict(PODS), "annotations": dict(UNDISTURBED)},
@@ -167,7 +167,7 @@ def ray_pods(settings: MlPipelineSettings, pools: Mapping[str, Pool], image: pul
     )
 
 
-def _parameters(settings: MlPipelineSettings, around: Surroundings) -> dict[str, pulumi.Input[str]]:
+def _parameters(settings: MlPipelineSettings, around: TemplateSurroundings) -> dict[str, pulumi.Input[str]]:
     """What a run is started with, by name, and what it is if nobody says."""
     return {
         "dataset": pulumi.Output.concat("s3://", around["model_bucket"], "/", settings["dataset"]),
@@ -210,7 +210,7 @@ def _task(name: str, after: str) -> dict[str, Any]:
     return {"name": name, "template": name, "dependencies": [after]}
 
 
-def _run(around: Surroundings) -> pulumi.Output[str]:
+def _run(around: TemplateSurroundings) -> pulumi.Output[str]:
     """The address of a run's folder. A workflow's uid is its alone, as its name is not."""
     return pulumi.Output.concat("s3://", around["runs_bucket"], f"/{RUNS}/{{{{workflow.uid}}}}")
 
@@ -219,7 +219,7 @@ def _step(
     name: str,
     arguments: _Options,
     settings: MlPipelineSettings,
-    around: Surroundings,
+    around: TemplateSurroundings,
     *,
     account: str = STEP_ACCOUNT,
 ) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def _output(name: str) -> dict[str, Any]:
     return {"outputs": {"parameters": [{"name": name, "valueFrom": {"path": f"{_OUTPUTS}/{name}"}}]}}
 
 
-def _validate(settings: MlPipelineSettings, around: Surroundings) -> dict[str, Any]:
+def _validate(settings: MlPipelineSettings, around: TemplateSurroundings) -> dict[str, Any]:
     arguments = {
         "dataset": _given("dataset"),
         "model-name": _given("model-name"),
@@ -262,12 +262,13 @@ def _validate(settings: MlPipelineSettings, around: Surroundings) -> dict[str, A
         "output": f"{_OUTPUTS}/data-version",
     }
     step = _step("validate", arguments, settings, around) | _output("data-version")
-    for name in ("minimum-accuracy", *_numbers(settings)):
-        step["container"]["args"] += ["--number", f"{name}={_given(name)}"]
+    checked = {**dict.fromkeys(_numbers(settings), "--number"), "minimum-accuracy": "--rate"}
+    for name, option in checked.items():
+        step["container"]["args"] += [option, f"{name}={_given(name)}"]
     return step
 
 
-def _preprocess(settings: MlPipelineSettings, around: Surroundings) -> dict[str, Any]:
+def _preprocess(settings: MlPipelineSettings, around: TemplateSurroundings) -> dict[str, Any]:
     arguments = {
         "dataset": _given("dataset"),
         "run": _run(around),
@@ -279,12 +280,12 @@ def _preprocess(settings: MlPipelineSettings, around: Surroundings) -> dict[str,
     return _step("preprocess", arguments, settings, around) | {"inputs": {"parameters": [{"name": "data-version"}]}}
 
 
-def _training(around: Surroundings) -> _Options:
+def _training(around: TemplateSurroundings) -> _Options:
     """What trials of parameters and training have in common."""
     return {"run": _run(around), **{name: _given(name) for name in ("epochs", "batch-size", "seed")}}
 
 
-def _tune_command(settings: MlPipelineSettings, around: Surroundings) -> pulumi.Output[str]:
+def _tune_command(settings: MlPipelineSettings, around: TemplateSurroundings) -> pulumi.Output[str]:
     return _command(
         "tune",
         {
@@ -300,7 +301,7 @@ def _tune_command(settings: MlPipelineSettings, around: Surroundings) -> pulumi.
     )
 
 
-def _train_command(settings: MlPipelineSettings, around: Surroundings) -> pulumi.Output[str]:
+def _train_command(settings: MlPipelineSettings, around: TemplateSurroundings) -> pulumi.Output[str]:
     return _command(
         "train",
         {
@@ -318,7 +319,7 @@ def _command(step: str, arguments: _Options) -> pulumi.Output[str]:
 
 
 def _on_ray(
-    name: str, command: pulumi.Output[str], settings: MlPipelineSettings, around: Surroundings
+    name: str, command: pulumi.Output[str], settings: MlPipelineSettings, around: TemplateSurroundings
 ) -> dict[str, Any]:
     """A step that starts a Ray job with a cluster of its own, and waits for its end.
 
@@ -342,7 +343,7 @@ def _on_ray(
 
 
 def ray_job(
-    name: str, command: pulumi.Input[str], settings: MlPipelineSettings, around: Surroundings
+    name: str, command: pulumi.Input[str], settings: MlPipelineSettings, around: TemplateSurroundings
 ) -> dict[str, Any]:
     """A RayJob.
 
@@ -414,12 +415,12 @@ def manifest_text(manifest: Mapping[str, Any]) -> pulumi.Output[str]:
     return pulumi.Output.from_input(dict(manifest)).apply(json.dumps).apply(unquote)
 
 
-def _evaluate(settings: MlPipelineSettings, around: Surroundings) -> dict[str, Any]:
+def _evaluate(settings: MlPipelineSettings, around: TemplateSurroundings) -> dict[str, Any]:
     arguments = {"run": _run(around), "output": f"{_OUTPUTS}/accuracy"}
     return _step("evaluate", arguments, settings, around) | _output("accuracy")
 
 
-def _register(settings: MlPipelineSettings, around: Surroundings) -> dict[str, Any]:
+def _register(settings: MlPipelineSettings, around: TemplateSurroundings) -> dict[str, Any]:
     arguments = {
         "run": _run(around),
         "models": pulumi.Output.concat("s3://", around["model_bucket"], f"/{MODELS}"),

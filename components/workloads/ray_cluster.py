@@ -7,6 +7,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from components.pools import Pool
+from components.web_apps import WEB_APPS
 from components.workloads.ray_pods import (
     RayClusterSettings,
     Surroundings,
@@ -16,7 +17,7 @@ from components.workloads.ray_pods import (
     worker_group,
 )
 
-NAMESPACE = "ray-system"
+NAMESPACE = WEB_APPS["ml-cluster"].namespace
 """The namespace of Ray clusters."""
 API_VERSION = "ray.io/v1"
 _MONITOR = "monitoring.coreos.com/v1"

@@ -12,6 +12,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from components.pools import Pool, placement
+from components.ray_ports import AUTOSCALER_METRICS, CLIENT, DASHBOARD, DASHBOARD_METRICS, GCS, METRICS
 from components.workloads.ray_groups import (
     GroupSize,
     PodSize,
@@ -35,14 +36,20 @@ AUTOSCALER_RESOURCES: Mapping[str, Mapping[str, str]] = {
 }
 """What the autoscaler asks for beside the head."""
 
-_USER, _GROUP = 1000, 100
-"""User and group of Ray's images."""
 _API_ACCESS = "autoscaler-api-access"
 _API_ACCESS_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
-_SESSION = "ray-logs"
+SESSION = "ray-logs"
 """Volume of /tmp/ray; KubeRay knows it by this name and gives it to the autoscaler too, which writes its log there."""
 _SPOT = {"karpenter.sh/capacity-type": "spot", "eks.amazonaws.com/capacityType": "SPOT"}
 """How Karpenter and EKS say of a node that AWS may take it back. A head has no such node: every job ends with it."""
+POD_SECURITY: Mapping[str, Any] = {
+    "runAsNonRoot": True,
+    # User and group of Ray's images.
+    "runAsUser": 1000,
+    "runAsGroup": 100,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""Whom every pod runs as."""
 CONTAINER_SECURITY: Mapping[str, Any] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -115,12 +122,12 @@ def head_template(name: str, cluster: RayClusterSettings, around: Surroundings) 
         "name": "ray-head",
         "image": cluster["image"] or ray_image(cluster, around.image_registry, gpu=False),
         "ports": [
-            {"name": "gcs", "containerPort": 6379},
-            {"name": "dashboard", "containerPort": 8265},
-            {"name": "client", "containerPort": 10001},
-            {"name": "metrics", "containerPort": 8080},
-            {"name": "as-metrics", "containerPort": 44217},
-            {"name": "dash-metrics", "containerPort": 44227},
+            {"name": "gcs", "containerPort": GCS},
+            {"name": "dashboard", "containerPort": DASHBOARD},
+            {"name": "client", "containerPort": CLIENT},
+            {"name": "metrics", "containerPort": METRICS},
+            {"name": "as-metrics", "containerPort": AUTOSCALER_METRICS},
+            {"name": "dash-metrics", "containerPort": DASHBOARD_METRICS},
         ],
         "resources": _resources(head_size(cluster["head"])),
     }
@@ -161,7 +168,7 @@ def worker_group(name: str, group: str, cluster: RayClusterSettings, around: Sur
         "image": settings["image"]
         or cluster["image"]
         or ray_image(cluster, around.image_registry, gpu=bool(size.gpus)),
-        "ports": [{"name": "metrics", "containerPort": 8080}],
+        "ports": [{"name": "metrics", "containerPort": METRICS}],
         "resources": _resources(size.pod, _devices(size)),
         # Ends its tasks before the container is killed, so that Ray starts them elsewhere without waiting.
         "lifecycle": {"preStop": {"exec": {"command": ["/bin/sh", "-c", "ray stop"]}}},
@@ -187,8 +194,8 @@ def _template(
     around: Surroundings,
 ) -> dict[str, Any]:
     """What head and workers have in common."""
-    mounts = [{"name": _SESSION, "mountPath": "/tmp/ray"}]
-    volumes: list[dict[str, Any]] = [{"name": _SESSION, "emptyDir": {}}]
+    mounts = [{"name": SESSION, "mountPath": "/tmp/ray"}]
+    volumes: list[dict[str, Any]] = [{"name": SESSION, "emptyDir": {}}]
     if around.data_claim is not None:
         mounts.append({"name": "shared-data", "mountPath": DATA_PATH})
         volumes.append({"name": "shared-data", "persistentVolumeClaim": {"claimName": around.data_claim}})
@@ -198,12 +205,7 @@ def _template(
         "spec": {
             "serviceAccountName": account,
             "automountServiceAccountToken": False,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": _USER,
-                "runAsGroup": _GROUP,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": POD_SECURITY,
             "containers": [{**container, "securityContext": CONTAINER_SECURITY, "volumeMounts": mounts}],
             "volumes": volumes,
             "nodeSelector": {"kubernetes.io/arch": cluster["architecture"]},

@@ -16,6 +16,7 @@ from automation.errors import EksaiError
 from automation.port_forward import forwarded, no_browser_here
 from components.web_apps import WEB_APPS
 from tests.automation.test_cli import eksai
+from tools.scratch import scratch_project
 
 KUBECTL = """#!{python}
 # Forwards as kubectl does: one port on loopback; what it was told is kept for the test.
@@ -126,3 +127,42 @@ def test_an_application_that_there_is_none_of_is_wrong_usage():
     assert run.returncode == 2
     for name in WEB_APPS:
         assert name in run.stderr
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project whose prod stack could be on AWS: its account, domain and addresses are nobody's in documentation."""
+    made = scratch_project(tmp_path)
+    file = made.stack_file("prod")
+    text = file.read_text(encoding="utf-8")
+    for documented, own in {
+        "444455556666": "210987654321",
+        "ml.example.com": "ml.eksai.dev",
+        "198.51.100.0/24": "8.8.8.0/24",
+    }.items():
+        text = text.replace(documented, own)
+    file.write_text(text, encoding="utf-8")
+    return made
+
+
+def test_with_a_domain_the_address_is_all_there_is_to_it(project):
+    run = eksai("open", "jupyterhub", "prod", "--no-browser", "-C", str(project.root))
+    assert (run.returncode, run.stdout) == (0, "https://jupyter.ml.eksai.dev\n"), run.stderr
+
+
+def test_an_application_that_the_stack_lacks_is_named_with_those_that_it_has(project):
+    file = project.stack_file("prod")
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if line != "    jupyterhub: {}\n"), encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    start, end = text.index("  eksai:jupyterhub:\n"), text.index("  eksai:argoWorkflows:")
+    file.write_text(text[:start] + text[end:], encoding="utf-8")
+    run = eksai("open", "jupyterhub", "prod", "-C", str(project.root))
+    assert run.returncode == 1
+    assert run.stderr == "prod has no jupyterhub. It has: argo-workflows, ml-cluster.\n"
+
+
+def test_a_stack_file_of_documentation_is_told_so_before_anything_is_tried():
+    run = eksai("open", "jupyterhub", "dev")
+    assert run.returncode == 1
+    assert "works on the local cloud only" in run.stderr

@@ -11,15 +11,14 @@ from components.domain import Domain
 from components.platform.argo_workflows import (
     SERVER_ACCOUNT,
     SIGN_IN_SECRET,
-    WORKFLOW_ACCOUNT,
-    WORKFLOWS,
     ArgoWorkflows,
     ArgoWorkflowsArgs,
     grants,
 )
-from components.platform.catalog import CHARTS
+from components.platform.catalog import CHARTS, comes_after
 from components.release import read_chart
 from components.sign_in import ADMINS, GROUPS_CLAIM, USERS, SignIn, SignInClient
+from components.workflows import ARTIFACTS, NAMESPACE, WORKFLOW_ACCOUNT
 from localcloud.world import Registration
 from tests.world import Built, run
 
@@ -97,14 +96,14 @@ def test_workflows_read_and_write_below_their_prefix_and_delete_nothing():
     built = argo()
     arn = built.only("aws:s3/bucket:Bucket").outputs["arn"]
     statements = policy(built, "workflows")
-    assert allowed(statements, f"{arn}/ml-pipelines/*") == {
+    assert allowed(statements, f"{arn}/{ARTIFACTS}/*") == {
         "s3:GetObject",
         "s3:PutObject",
         "s3:AbortMultipartUpload",
         "s3:ListMultipartUploadParts",
     }
     assert allowed(statements, arn) == {"s3:ListBucket"}
-    assert CHART.values["artifactRepository"]["s3"]["keyFormat"].startswith("ml-pipelines/"), (
+    assert CHART.values["artifactRepository"]["s3"]["keyFormat"].startswith(f"{ARTIFACTS}/"), (
         "keys are below the prefix"
     )
 
@@ -113,7 +112,7 @@ def test_the_server_only_reads():
     built = argo()
     arn = built.only("aws:s3/bucket:Bucket").outputs["arn"]
     statements = policy(built, "server")
-    assert allowed(statements, f"{arn}/ml-pipelines/*") == {"s3:GetObject"}
+    assert allowed(statements, f"{arn}/{ARTIFACTS}/*") == {"s3:GetObject"}
     assert allowed(statements, KEY) == {"kms:Decrypt"}
 
 
@@ -133,15 +132,15 @@ def test_identities_are_those_of_the_service_accounts_that_the_chart_makes():
         (one.inputs["namespace"], one.inputs["serviceAccount"])
         for one in argo().all("aws:eks/podIdentityAssociation:PodIdentityAssociation")
     }
-    assert found == {(WORKFLOWS, WORKFLOW_ACCOUNT), (CHART.namespace, SERVER_ACCOUNT)}
+    assert found == {(NAMESPACE, WORKFLOW_ACCOUNT), (CHART.namespace, SERVER_ACCOUNT)}
     assert CHART.values["workflow"]["serviceAccount"] == {"create": True, "name": WORKFLOW_ACCOUNT}
 
 
 def test_workflows_are_at_home_in_one_namespace():
     chart = CHART.values
-    assert chart["workflow"]["namespace"] == WORKFLOWS, "else the release's namespace gets their rights too"
-    assert chart["controller"]["workflowNamespaces"] == [WORKFLOWS]
-    assert chart["controller"]["extraArgs"] == ["--namespaced", "--managed-namespace", WORKFLOWS]
+    assert chart["workflow"]["namespace"] == NAMESPACE, "else the release's namespace gets their rights too"
+    assert chart["controller"]["workflowNamespaces"] == [NAMESPACE]
+    assert chart["controller"]["extraArgs"] == ["--namespaced", "--managed-namespace", NAMESPACE]
 
 
 def test_without_sign_in_people_bring_a_token_of_the_cluster():
@@ -167,6 +166,13 @@ def test_the_server_finds_its_client_where_it_is_delivered():
     for reference in ("clientId", "clientSecret"):
         assert sso[reference]["name"] == SIGN_IN_SECRET
         assert sso[reference]["key"] in keys
+
+
+def test_the_release_comes_after_what_delivers_its_client_and_does_without_where_there_is_none():
+    both = {name: read_chart(CHARTS[name]) for name in ("argo-workflows", "external-secrets")}
+    assert "external-secrets" in comes_after(CHART, both)
+    assert "external-secrets" not in comes_after(CHART, {"argo-workflows": CHART})
+    assert "external-secrets" not in CHART.needs, "without sign-in nothing is delivered"
 
 
 def test_sign_in_asks_cognito_for_what_it_knows():
@@ -203,7 +209,7 @@ def test_each_group_has_an_account_and_administrators_get_theirs_also_if_they_ar
 def test_no_step_of_a_workflow_can_run_as_somebody_who_signed_in():
     found = accounts(argo(sign_in=True))
     assert {made.inputs["metadata"]["namespace"] for made in found.values()} == {CHART.namespace}
-    assert CHART.namespace != WORKFLOWS
+    assert CHART.namespace != NAMESPACE
 
 
 def test_the_server_has_a_token_for_each_account_that_never_enters_the_programs_state():
@@ -274,8 +280,8 @@ def test_no_right_is_a_wildcard():
 
 def test_people_work_in_the_namespace_of_workflows_and_nowhere_else():
     for group in (USERS, ADMINS):
-        assert {namespace for namespace, _, _ in rights(group)} == {WORKFLOWS}
-    assert {(WORKFLOWS, "workflows", "create"), (WORKFLOWS, "pods/log", "get")} <= set(rights(USERS))
+        assert {namespace for namespace, _, _ in rights(group)} == {NAMESPACE}
+    assert {(NAMESPACE, "workflows", "create"), (NAMESPACE, "pods/log", "get")} <= set(rights(USERS))
     assert not {verb for _, resource, verb in rights(USERS) if resource.startswith("pods")} & WRITE_VERBS
     assert set(rights(USERS)) < set(rights(ADMINS)), "administrators may do more, and nothing less"
 

@@ -12,6 +12,7 @@ from components.domain import Domain
 from components.gpu_sharing import resource_of
 from components.platform.catalog import CHARTS
 from components.platform.jupyterhub import Jupyterhub
+from components.platform.namespaces import ISOLATED
 from components.platform.notebook_profiles import PROFILES
 from components.platform.storage_classes import StorageClasses
 from components.pools import POOL_LABEL
@@ -21,6 +22,7 @@ from components.storage import Storage, VolumeSource
 from schema.jupyterhub import Jupyterhub as Section
 from tests.platform.pools import PARTED, SLICED, not_tolerated, pool
 from tests.platform.test_chart_files import refusal, schema_of
+from tests.platform.test_namespaces import openings, policies
 from tests.platform.value_schemas import optional
 from tests.world import Built, run
 
@@ -34,6 +36,7 @@ POOLS = [
     pool("parted", sharing=PARTED),
 ]
 SMALL = {"cpu-small": {"pools": ["cpu"]}}
+NODES, PODS = "192.168.0.0/16", "198.19.0.0/16"
 
 
 def sign_in() -> SignIn:
@@ -66,7 +69,8 @@ def built(
                 "storage": Storage(files, pulumi.Output.from_input("fs-1"), None),
                 "sign_in": sign_in() if section.auth == "cognito" else None,
                 "domain": Domain(**PUBLISHED, certificate_arn=certificate) if published else None,
-                "private_ranges": ["192.168.0.0/16", "100.64.0.0/16"],
+                "node_ranges": [NODES],
+                "pod_ranges": [PODS],
                 "image_registry": registry,
             },
         )
@@ -92,18 +96,34 @@ def test_whoever_installs_the_chart_file_alone_lets_in_nobody():
     assert CHART.values["hub"]["config"]["JupyterHub"]["authenticator_class"] == "null", "the chart's own is dummy"
 
 
-def test_members_of_the_groups_get_in_and_administrators_administer():
+def test_members_of_the_groups_get_in():
     config = told()["hub"]["config"]
     assert config["JupyterHub"]["authenticator_class"] == "generic-oauth"
     entry = config["GenericOAuthenticator"]
     assert entry["allowed_groups"] == ["ml-engineers", "platform-admins"]
-    assert entry["admin_groups"] == ["platform-admins"]
     assert entry["manage_groups"] is True, "without it oauthenticator reads no groups"
     assert entry["auth_state_groups_key"] == "oauth_user.cognito:groups"
     assert entry["userdata_from_id_token"] is True, "the user-info endpoint tells no groups"
     assert "userdata_url" not in entry, "oauthenticator refuses both"
     assert not {"allow_all", "allow_existing_users", "allowed_users"} & entry.keys(), "groups alone decide"
     assert entry["enable_pkce"] is True
+
+
+def test_administrators_run_the_hub_but_open_no_notebook_of_others():
+    hub = told()["hub"]
+    (role,) = hub["loadRoles"].values()
+    assert role["groups"] == ["platform-admins"]
+    assert {"admin-ui", "list:users", "delete:users", "servers"} <= set(role["scopes"])
+    opening = {
+        *("access:servers", "shares", "tokens", "read:tokens"),
+        *("admin:users", "users", "admin:auth_state", "admin:groups", "groups"),
+    }
+    assert not opening & set(role["scopes"]), (
+        "any of these leads into a notebook, at once or by way of a group or token"
+    )
+    assert "admin" not in hub["loadRoles"], "JupyterHub lays what is said of its own role over all that the role may do"
+    assert "admin_groups" not in hub["config"]["GenericOAuthenticator"], "its members get JupyterHub's own role"
+    assert "Authenticator" not in hub["config"]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +153,7 @@ def test_dummy_knows_nothing_of_the_user_pool():
     assert values["config"]["JupyterHub"]["authenticator_class"] == "dummy"
     assert values["config"]["DummyAuthenticator"] == {"allow_all": True}, "JupyterHub 5 lets in nobody unasked"
     assert "extraEnv" not in values
+    assert "loadRoles" not in values, "anybody could take an administrator's name"
     assert "GenericOAuthenticator" not in values["config"]
 
 
@@ -150,7 +171,7 @@ def test_with_a_domain_the_load_balancer_reaches_the_proxy():
     assert (ingress["ingressClassName"], ingress["hosts"]) == ("alb", ["jupyter.ml.example.com"])
     assert ingress["annotations"]["alb.ingress.kubernetes.io/healthcheck-path"] == "/_chp_healthz"
     (rule,) = values["proxy"]["chp"]["networkPolicy"]["ingress"]
-    assert [source["ipBlock"]["cidr"] for source in rule["from"]] == ["192.168.0.0/16", "100.64.0.0/16"]
+    assert [source["ipBlock"]["cidr"] for source in rule["from"]] == [NODES], "it has no address of pods"
     assert rule["ports"] == [{"protocol": "TCP", "port": 8000}], "EKS looks up no named port of an address range"
 
 
@@ -288,9 +309,9 @@ def reaches(egress: list[dict[str, Any]], address: str, port: int) -> bool:
         ("151.101.0.223", 443, True),
         ("140.82.121.3", 22, True),
         ("192.168.10.7", 443, True),
-        ("100.64.3.4", 443, True),
+        ("198.19.3.4", 443, False),
         ("192.168.10.7", 22, False),
-        ("100.64.3.4", 8888, False),
+        ("198.19.3.4", 8888, False),
         ("100.100.0.1", 443, False),
         ("10.1.2.3", 443, False),
         ("172.20.0.1", 443, False),
@@ -298,7 +319,14 @@ def reaches(egress: list[dict[str, Any]], address: str, port: int) -> bool:
         ("169.254.170.23", 80, True),
     ],
     ids=[
-        *("internet", "git over ssh", "vpc endpoint", "what pods serve by https", "node", "another notebook"),
+        *(
+            "internet",
+            "git over ssh",
+            "vpc endpoint",
+            "what pods of their own range serve by https",
+            "node",
+            "another notebook",
+        ),
         *("a peer's pods", "a peered network", "a service", "metadata", "pod identity"),
     ],
 )
@@ -312,13 +340,19 @@ def test_a_notebook_reaches_the_internet_and_nothing_private_but_what_it_works_w
 
 
 def test_a_notebook_reaches_ray_and_milvus():
-    open_to = {
-        peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]: [one["port"] for one in rule["ports"]]
-        for rule in told()["singleuser"]["networkPolicy"]["egress"]
-        for peer in rule["to"]
-        if "namespaceSelector" in peer
+    open_to = openings(told()["singleuser"]["networkPolicy"]["egress"], "to")
+    assert open_to == {("ray-system", 8265), ("ray-system", 10001), ("milvus", 19530)}
+
+
+def test_who_is_isolated_lets_notebooks_in_where_they_go():
+    ways_out = openings(told()["singleuser"]["networkPolicy"]["egress"], "to")
+    let_in = {
+        (policy["metadata"]["namespace"], port)
+        for policy in policies()
+        for namespace, port in openings(policy["spec"]["ingress"], "from")
+        if namespace == CHART.namespace
     }
-    assert open_to == {"ray-system": [8265, 10001, 6379], "milvus": [19530]}
+    assert let_in == {one for one in ways_out if one[0] in ISOLATED}
 
 
 def test_no_rule_is_open_to_all_for_want_of_a_destination():

@@ -1,6 +1,7 @@
 """The training pipeline: a run of its DAG, its manifests, its pods and its rights."""
 
 import gzip
+import itertools
 import json
 import re
 import tomllib
@@ -13,8 +14,12 @@ import yaml
 
 from components.compute import instance_types
 from components.compute.node_pools import node_pool_spec
+from components.platform.argo_workflows import ArgoWorkflows, ArgoWorkflowsArgs
+from components.platform.catalog import CHARTS
+from components.release import read_chart
 from components.workloads.ml_pipeline import MlPipeline, MlPipelineArgs
 from components.workloads.ml_pipeline_template import RAY_VERSION
+from localcloud.authorization import Request, grants
 from policies.rules.judging.pod_placement import fits
 from schema import ml_pipeline
 from schema.pool_charts import described
@@ -149,10 +154,16 @@ def test_all_steps_of_a_run_share_one_folder_that_is_no_other_runs():
     assert folders == {"s3://artifacts-1/ml-pipeline/runs/0f8fad5b-d9cb-469f-a165-70867728950e"}
 
 
+def checked_as(option: str) -> set[str]:
+    """The parameters that `validate` is told to check as one kind."""
+    given = walked().templates["validate"]["container"]["args"]
+    return {pair.partition("=")[0] for word, pair in itertools.pairwise(given) if word == option}
+
+
 def test_every_number_that_reaches_a_manifest_is_checked_first():
-    checked = set(walked().templates["validate"]["container"]["args"][-11::2])
     used = {name for text in manifests() for name in re.findall(r"{{workflow\.parameters\.([\w-]+)}}", text)}
-    assert used <= {pair.partition("=")[0] for pair in checked}, "a text there could break out of the command"
+    assert used <= checked_as("--number"), "a text there could break out of the command, and a fraction counts nothing"
+    assert checked_as("--rate") == {"minimum-accuracy"}
 
 
 def manifests() -> list[str]:
@@ -372,6 +383,47 @@ def policies(pipeline: Built[MlPipeline]) -> dict[str, list[Any]]:
     }
 
 
+def may(statements: list[Any], action: str, resource: str) -> bool:
+    """Whether a role with these statements may do something with S3; its requests name no prefix."""
+    return grants([{"Statement": statements}], Request(action, f"arn:aws:s3:::{resource}"))
+
+
+def workflow_account() -> list[Any]:
+    """The statements of the account that Argo's chart makes, for a bucket of the same name as the pipeline's."""
+    args = ArgoWorkflowsArgs(
+        keep_days=30, cluster_name="eksai-prod", region="us-west-2", key_arn=KEY, domain=None, sign_in=None
+    )
+    argo = run(lambda: ArgoWorkflows("argo-workflows", args))
+    made = argo.named("argo-workflows-workflows-artifacts", "aws:iam/rolePolicy:RolePolicy").inputs["policy"]
+    arn = argo.only("aws:s3/bucket:Bucket").outputs["arn"]
+    return json.loads(made.replace(arn, "arn:aws:s3:::artifacts-1"))["Statement"]
+
+
+def test_every_account_of_a_step_may_save_its_logs_where_argo_wants_them():
+    repository = read_chart(CHARTS["argo-workflows"]).values["artifactRepository"]
+    assert repository["archiveLogs"] is True
+    key = re.sub(r"{{.*?}}", "x", repository["s3"]["keyFormat"])
+    assert "{" not in key
+    rights = {**policies(built()), "argo-workflow": workflow_account()}
+    used = {template()["serviceAccountName"], *accounts().values()}
+    assert used == rights.keys()
+    for account in used:
+        assert may(rights[account], "s3:PutObject", f"artifacts-1/{key}/main.log"), f"no step of {account} succeeds"
+        assert not may(rights[account], "s3:PutObject", "models-1/ml-pipelines/x"), account
+        assert not may(rights[account], "s3:DeleteObject", f"artifacts-1/{key}/main.log"), account
+
+
+def test_a_key_that_is_not_there_is_told_from_one_that_may_not_be_read():
+    rights = policies(built(datasetBuckets=["lake"]))
+    for account, buckets in {
+        "ml-pipeline": ("artifacts-1", "models-1", "lake"),
+        "ml-pipeline-register": ("artifacts-1", "models-1"),
+    }.items():
+        for bucket in buckets:
+            assert may(rights[account], "s3:ListBucket", bucket), "else S3 answers AccessDenied, not NoSuchKey"
+    assert not may(rights["ml-pipeline-register"], "s3:ListBucket", "lake")
+
+
 def test_steps_read_data_sets_and_write_what_runs_leave_and_nothing_else():
     statements = policies(built(datasetBuckets=["lake"]))["ml-pipeline"]
     rights = {action: set[str]() for statement in statements for action in statement["Action"]}
@@ -379,13 +431,11 @@ def test_steps_read_data_sets_and_write_what_runs_leave_and_nothing_else():
         for action in statement["Action"]:
             rights[action] |= set(statement["Resource"])
     runs = "arn:aws:s3:::artifacts-1/ml-pipeline/runs/*"
-    assert rights["s3:PutObject"] == {runs}
+    assert rights["s3:PutObject"] == {runs, "arn:aws:s3:::artifacts-1/ml-pipelines/*"}
     assert rights["s3:GetObject"] == {runs, "arn:aws:s3:::models-1/datasets/*", "arn:aws:s3:::lake/*"}
     assert rights["kms:Decrypt"] == rights["kms:GenerateDataKey"] == {KEY}
     assert rights.keys() == {"s3:GetObject", "s3:PutObject", "s3:ListBucket", "kms:Decrypt", "kms:GenerateDataKey"}
-    for statement in statements:
-        if "s3:ListBucket" in statement["Action"] and statement["Resource"] != ["arn:aws:s3:::lake"]:
-            assert statement["Condition"]["StringLike"]["s3:prefix"].endswith("/*")
+    assert rights["s3:ListBucket"] == {f"arn:aws:s3:::{bucket}" for bucket in ("artifacts-1", "models-1", "lake")}
 
 
 def test_each_role_binding_gives_its_accounts_only_what_argo_does_with_them():

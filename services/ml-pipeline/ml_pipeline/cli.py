@@ -65,7 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     first.add_argument("--minimum-rows", type=int, required=True)
     first.add_argument("--minimum-class-share", type=float, required=True, help="of an even share, for each class")
     first.add_argument("--maximum-repeated-share", type=float, required=True, help="rows that repeat another one")
-    first.add_argument("--number", action="append", default=[], metavar="NAME=VALUE", help="a parameter to check")
+    for option, kind in {"--number": "a whole number", "--rate": "a decimal number"}.items():
+        first.add_argument(option, action="append", default=[], metavar="NAME=VALUE", help=f"a parameter: {kind}")
     _add_output(first)
 
     second = step("preprocess", "split the data set and scale it by its training part")
@@ -140,12 +141,16 @@ def _example_data(options: argparse.Namespace) -> None:
     write_example(options.name, options.uri, shuffled=options.shuffled, seed=options.seed)
 
 
+def _by_name(given: list[str]) -> dict[str, str]:
+    return {name: value for name, _, value in (pair.partition("=") for pair in given)}
+
+
 def _validate(options: argparse.Namespace) -> None:
-    pairs = [number.partition("=") for number in options.number]
     version = validate(
         options.dataset,
         model_name=options.model_name,
-        numbers={name: value for name, _, value in pairs},
+        numbers=_by_name(options.number),
+        rates=_by_name(options.rate),
         minimum_rows=options.minimum_rows,
         minimum_class_share=options.minimum_class_share,
         maximum_repeated_share=options.maximum_repeated_share,

@@ -1,6 +1,7 @@
 """The first step: whether the data set, and what the workflow was started with, are fit for the others."""
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,13 +11,17 @@ from ml_pipeline.errors import PipelineError
 # Later steps put these into a manifest and a command line: what gets past here can break out of neither.
 _URI = re.compile(r"(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?(/[A-Za-z0-9][A-Za-z0-9_.=-]*)+", re.ASCII)
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+# Without a leading zero, which would make it an octal number in a manifest.
+_NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
+_RATE = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 def validate(
     dataset: str,
     *,
     model_name: str,
-    numbers: dict[str, str],
+    numbers: Mapping[str, str],
+    rates: Mapping[str, str],
     minimum_rows: int,
     minimum_class_share: float,
     maximum_repeated_share: float,
@@ -26,7 +31,8 @@ def validate(
     Args:
         dataset: its address.
         model_name: what the model will be called.
-        numbers: the workflow's numeric parameters by name, as they were given.
+        numbers: the workflow's parameters that are whole numbers, by name, as they were given.
+        rates: those that may have a fraction.
         minimum_rows: fewest rows.
         minimum_class_share: smallest part of the rows that each class has, of what an even share would be.
         maximum_repeated_share: largest part of the rows that may repeat another one.
@@ -37,7 +43,7 @@ def validate(
     Raises:
         PipelineError: what is wrong, in a sentence.
     """
-    _check_parameters(dataset, model_name, numbers)
+    _check_parameters(dataset, model_name, numbers, rates)
     data = read_dataset(dataset)
     _check_rows(data, minimum_rows)
     _check_classes(data, minimum_class_share)
@@ -45,14 +51,17 @@ def validate(
     return data.version
 
 
-def _check_parameters(dataset: str, model_name: str, numbers: dict[str, str]) -> None:
+def _check_parameters(dataset: str, model_name: str, numbers: Mapping[str, str], rates: Mapping[str, str]) -> None:
     if not _URI.fullmatch(dataset):
         raise PipelineError(f"The address of a data set is s3://bucket/key or a path, of plain letters: {dataset!r}.")
     if not _NAME.fullmatch(model_name):
         raise PipelineError(f"A model's name has lower-case letters, digits and hyphens, 63 at most: {model_name!r}.")
     for name, text in numbers.items():
-        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII):
-            raise PipelineError(f"The parameter {name} is a plain number, not {text!r}.")
+        if not _NUMBER.fullmatch(text):
+            raise PipelineError(f"The parameter {name} is a whole number of 9 digits at most, not {text!r}.")
+    for name, text in rates.items():
+        if not _RATE.fullmatch(text):
+            raise PipelineError(f"The parameter {name} is a plain decimal number, not {text!r}.")
 
 
 def _check_rows(data: Dataset, minimum_rows: int) -> None:

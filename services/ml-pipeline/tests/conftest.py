@@ -32,7 +32,7 @@ def prepared_run(tmp_path):
     def prepare(name="digits", *, shuffled=False):
         dataset, run = str(tmp_path / f"{name}.npz"), Run(str(tmp_path / "run"))
         write_example(name, dataset, shuffled=shuffled, seed=0)
-        version = validate(dataset, model_name=name, numbers={}, **LIMITS)
+        version = validate(dataset, model_name=name, numbers={}, rates={}, **LIMITS)
         preprocess(dataset, run, data_version=version, **SHARES)
         return run
 

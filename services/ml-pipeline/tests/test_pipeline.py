@@ -181,7 +181,8 @@ def limits():
 
 def test_the_command_walks_the_steps_and_hands_on_what_argo_reads(judged_run, tmp_path, capsys):
     dataset, out = str(tmp_path / "iris.npz"), tmp_path / "out"
-    given = ["validate", "--dataset", dataset, "--model-name", "iris", "--number", "epochs=5", *limits()]
+    parameters = ["--number", "epochs=5", "--rate", "minimum-accuracy=0.9"]
+    given = ["validate", "--dataset", dataset, "--model-name", "iris", *parameters, *limits()]
     assert cli.run([*given, "--output", str(out / "data-version")]) == 0
     version = (out / "data-version").read_text()
     assert version == digest(storage.read(dataset))
@@ -190,6 +191,8 @@ def test_the_command_walks_the_steps_and_hands_on_what_argo_reads(judged_run, tm
     assert cli.run(["evaluate", "--run", judged_run.uri + "/", "--output", str(out / "accuracy")]) == 0
     assert float((out / "accuracy").read_text()) == pytest.approx(evaluate(judged_run)["accuracy"], abs=1e-6)
     capsys.readouterr()
+    assert cli.run([*given, "--number", "workers=2.5"]) == 1
+    assert "workers is a whole number" in capsys.readouterr().err
     assert cli.run([*given[:2], dataset + ".csv", *given[3:]]) == 1
     assert capsys.readouterr().err == f"validate: There is no file {dataset}.csv.\n"
 

@@ -11,8 +11,8 @@ from ml_pipeline.example_data import SOURCES, write_example
 from ml_pipeline.validate import validate
 
 
-def check(uri, *, model_name="model", numbers=None, **limits):
-    return validate(uri, model_name=model_name, numbers=numbers or {}, **LIMITS | limits)
+def check(uri, *, model_name="model", numbers=None, rates=None, **limits):
+    return validate(uri, model_name=model_name, numbers=numbers or {}, rates=rates or {}, **LIMITS | limits)
 
 
 @pytest.fixture
@@ -104,7 +104,24 @@ def test_a_models_name_is_a_plain_one(written, table, name):
         check(written(table), model_name=name)
 
 
-@pytest.mark.parametrize("text", ["", "1; ls", "-1", "1e3", '4", "image": "x', "nan", "٤"])
-def test_a_parameter_that_is_no_plain_number_is_refused(written, table, text):
-    with pytest.raises(PipelineError, match="The parameter workers is a plain number"):
+BROKEN = ["", "1; ls", "-1", "1e3", '4", "image": "x', "nan", "٤", "1.", ".5", "1\n"]
+
+
+@pytest.mark.parametrize("text", [*BROKEN, "2.5", "2.0", "010", "1234567890"])
+def test_a_parameter_that_is_no_whole_number_is_refused(written, table, text):
+    with pytest.raises(PipelineError, match="The parameter workers is a whole number"):
         check(written(table), numbers={"workers": text})
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_rate_that_is_no_plain_number_is_refused(written, table, text):
+    with pytest.raises(PipelineError, match="The parameter minimum-accuracy is a plain decimal number"):
+        check(written(table), rates={"minimum-accuracy": text})
+
+
+def test_whole_numbers_and_rates_are_taken_as_they_are_written(written, table):
+    check(
+        written(table),
+        numbers={"workers": "2", "seed": "0", "epochs": "123456789"},
+        rates={"minimum-accuracy": "0.95", "other": "1"},
+    )

@@ -70,7 +70,7 @@ KINDS: Mapping[str, Any] = {
 """What a stack makes before its pools, in an order that works."""
 
 NOTEBOOK = "notebook-"
-EXECUTOR_IMAGE = "quay.io/argoproj/argoexec:v4.0.0"
+EXECUTOR_IMAGE = "quay.io/argoproj/argoexec:v4.0.6"
 OUTPUTS = {"validate": {"data-version": "abc"}, "evaluate": {"accuracy": "1.0"}}
 """What steps of a run put out, by step."""
 
@@ -245,6 +245,10 @@ class Cluster:
         bound = {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in view.all(POD)}
         return {pod: by_name[node] for pod, node in bound.items() if node in by_name}
 
+    def refused(self) -> frozenset[str]:
+        """The pods that no pool takes."""
+        return frozenset(pod.partition("/")[2] for pod in unplaced(self.view()))
+
     def until(self, check: Callable[[], Any], what: str) -> None:
         deadline = time.monotonic() + WAIT_S
         while not check():
@@ -272,7 +276,7 @@ class Outcome:
     refused: frozenset[str]
     """Pods that no pool took while those that they name were not there."""
     early: Mapping[str, Any]
-    """Nodes by pod, then."""
+    """Nodes by pod at that time."""
     placed: Mapping[str, Any]
     """Nodes by pod, once these pools were there too."""
 
@@ -314,10 +318,9 @@ def _tried(cluster: Cluster, settings: Settings, pods: list[Workload]) -> Outcom
     names = {one.name for one in pods}
     cluster.add_pools(lambda pool: pool not in named)
     cluster.start(pods)
-    cluster.until(lambda: len(unplaced(cluster.view())) == len(pods), "a verdict on every pod")
+    cluster.until(lambda: names <= cluster.refused() | cluster.placed().keys(), "a verdict on every pod")
     time.sleep(PAUSE_S)
-    refused = frozenset(name.partition("/")[2] for name in unplaced(cluster.view()))
-    early = cluster.placed()
+    refused, early = cluster.refused(), cluster.placed()
     cluster.add_pools(lambda pool: pool in named)
     cluster.until(lambda: names <= cluster.placed().keys(), "a node for every pod")
     return Outcome(settings, pods, refused, early, cluster.placed())
