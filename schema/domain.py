@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, model_validator
 
-from schema.fields import DOCUMENTATION_NETWORKS, Section, matches, refuse
+from schema.fields import DOCUMENTATION_NETWORKS, Section, matches, public_range, refuse
 from schema.platform import PlatformChart
 from schema.problems import NAMESPACE, Problem
 
@@ -43,21 +43,17 @@ def _check_inbound_cidr(value: str) -> str:
     # A load balancer that only forwards to what asks people to sign in may face everybody. It is never the default.
     if value == EVERYBODY:
         return value
-    try:
-        network = IPv4Network(value)
-    except ValueError as error:
-        raise refuse("an IPv4 range with its prefix", "for example 198.51.100.0/24") from error
-    if "/" not in value:
-        raise refuse("an IPv4 range with its prefix", f"write {value}/32 for one address")
-    if network.prefixlen < _WIDEST_INBOUND:
-        raise refuse(f"no organisation has more than a /{_WIDEST_INBOUND}", f"write {EVERYBODY} if you mean everybody")
-    documentation = any(network.subnet_of(known) for known in DOCUMENTATION_NETWORKS)
-    if not network.is_global and not documentation:
-        raise refuse(
+    return public_range(
+        value,
+        widest=_WIDEST_INBOUND,
+        too_wide=refuse(
+            f"no organisation has more than a /{_WIDEST_INBOUND}", f"write {EVERYBODY} if you mean everybody"
+        ),
+        private=refuse(
             "a private or reserved range never reaches a public load balancer",
             "give the public addresses that your people go out with",
-        )
-    return value
+        ),
+    )
 
 
 InboundCidr = Annotated[str, AfterValidator(_check_inbound_cidr)]

@@ -183,27 +183,41 @@ _WIDEST_PUBLIC = 16
 """Prefix of the widest range that may reach the API endpoint; the policy pack holds to the same by default."""
 
 
-def _check_public_cidr(value: str) -> str:
+def public_range(value: str, *, widest: int, too_wide: PydanticCustomError, private: PydanticCustomError) -> str:
+    """A range of public IPv4 addresses, as it is; those of documentation pass for one.
+
+    Args:
+        value: the range.
+        widest: the shortest prefix that it may have.
+        too_wide: raised for a shorter one.
+        private: raised for addresses that nobody has on the internet.
+    """
     try:
         network = IPv4Network(value)
     except ValueError as error:
         raise refuse("an IPv4 range with its prefix", "for example 198.51.100.7/32 for one address") from error
     if "/" not in value:
         raise refuse("an IPv4 range with its prefix", f"write {value}/32 for one address")
-    if network.prefixlen < _WIDEST_PUBLIC:
-        raise refuse(
+    if network.prefixlen < widest:
+        raise too_wide
+    if not network.is_global and not any(network.subnet_of(known) for known in DOCUMENTATION_NETWORKS):
+        raise private
+    return value
+
+
+def _check_public_cidr(value: str) -> str:
+    return public_range(
+        value,
+        widest=_WIDEST_PUBLIC,
+        too_wide=refuse(
             f"the API endpoint is never open to the whole internet or a large part of it: /{_WIDEST_PUBLIC} at most",
             "list the ranges of your offices or VPN",
-        )
-    documentation = any(
-        network.subnet_of(known) for known in DOCUMENTATION_NETWORKS if known.version == network.version
-    )
-    if not network.is_global and not documentation:
-        raise refuse(
+        ),
+        private=refuse(
             "a private or reserved range never reaches a public endpoint",
             "give the public address that you go out with; inside the VPC the private endpoint answers",
-        )
-    return value
+        ),
+    )
 
 
 VpcCidr = Annotated[str, AfterValidator(_check_vpc_cidr)]

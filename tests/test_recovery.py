@@ -98,7 +98,7 @@ POINTS: list[tuple[bool, Kill]] = [
     (False, kill_eksai),
     (True, kill_all),
     (True, interrupt),
-][: int(os.environ.get("EKSAI_KILL_POINTS", "4"))]
+][: int(os.environ.get("EKSAI_KILL_POINTS", "3"))]
 """Whether Kubernetes is a real one, and how a run ends. Each takes minutes, so few of them are played at a time:
 `EKSAI_KILL_POINTS=10` plays all."""
 

@@ -46,9 +46,6 @@ NOT_PROVABLE: Mapping[tuple[str, str], str] = {
     ): "pods get their identity when they start; without it they run, and AWS refuses them",
     ("Installation *", "Addons cluster-addons"): "pods of controllers need DNS, which nothing here plays",
     ("Installation kuberay-operator", "Namespace *"): "the chart makes Roles there; its objects are not played here",
-    ("Installation argo-workflows", "Namespace ml-pipelines"): (
-        "the chart makes accounts and Roles there; its objects are not played here"
-    ),
     ("Installation *", "Installation aws-load-balancer-controller"): (
         "it makes a load balancer of the chart's Ingress and takes it down again; the Ingress is not played here"
     ),

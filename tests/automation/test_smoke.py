@@ -293,7 +293,8 @@ def test_on_a_real_kubernetes_tests_get_nodes_and_pass_or_say_why_not(project: P
 
 def _nothing_is_left(cluster: Cluster) -> None:
     assert cluster.find(kinds.NAMESPACE, NAMESPACE) is None
-    assert not cluster.all(kinds.VOLUME)
+    claimed = [volume["spec"].get("claimRef", {}).get("namespace") for volume in cluster.all(kinds.VOLUME)]
+    assert NAMESPACE not in claimed, "volumes of the stack's own stay, those of the tests go"
 
 
 def _take_namespace(cluster: Cluster, *, until: datetime) -> None:
