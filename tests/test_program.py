@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from automation.plan import Plan, make_plan
-from automation.project import Project
+from automation.plan import Plan
 from localcloud.values import Secret
+from tests.plans import planned
 from tools.golden import GOLDEN, STACKS, urn_list
 
 ROOT = Path(__file__).parent.parent
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module", params=STACKS)
 def plan(request: pytest.FixtureRequest) -> Plan:
-    return make_plan(Project(ROOT), request.param)
+    return planned(request.param)
 
 
 @pytest.mark.parametrize("stack", STACKS)

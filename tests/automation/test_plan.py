@@ -19,6 +19,7 @@ from automation.project import Project
 from automation.results import MASK
 from localcloud.kubernetes import RELEASE
 from localcloud.values import UNKNOWN, Secret
+from tests.plans import planned
 from tests.rogue import RULES, rogue_project
 from tools.scratch import ROOT, scratch_project
 
@@ -27,7 +28,7 @@ REFUSAL = Finding("gpu-tainted", "mandatory", "high", "urn:pulumi:dev::eksai::t:
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return make_plan(Project(ROOT), "dev")
+    return planned("dev")
 
 
 def shown(plan: Plan, folder: Path | None = None) -> str:

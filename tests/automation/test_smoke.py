@@ -18,7 +18,6 @@ from rich.console import Console
 from automation.cluster_client import Cluster, reach, stand_in_for_aws
 from automation.engine import find_engine, find_kubernetes
 from automation.errors import EksaiError, EngineError
-from automation.plan import make_plan
 from automation.project import Project
 from automation.smoke import NAMESPACE, UNTIL, Outcome, Result, last_warnings, run, why_unplaced
 from automation.smoke_jobs import Kind, SmokeJob, smoke_jobs
@@ -28,6 +27,7 @@ from components.compute import instance_types
 from localcloud.cluster import kinds
 from policies.rules.judging.pod_placement import fits
 from settings import Settings, validate
+from tests.plans import planned
 from tools.scratch import scratch_project
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_a_stack_gets_a_test_for_each_way_to_ask_for_its_devices_and_one_for_its
 
 @pytest.mark.parametrize("stack", ["dev", "prod"])
 def test_every_test_fits_a_pool_of_its_stack(stack: str):
-    made = make_plan(Project(ROOT), stack).made
+    made = planned(stack).made
     pools = {one.name: one.inputs for one in made if one.type.endswith(":NodePool")}
     overlays = [one.inputs for one in made if one.type.endswith(":NodeOverlay")]
     types = {name: asdict(row) for name, row in instance_types.table().items()}

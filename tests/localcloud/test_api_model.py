@@ -4,14 +4,12 @@ import time
 
 import pytest
 
-from automation.plan import make_plan
-from automation.project import Project
 from localcloud import api_model, catalog
 from localcloud.declaration import Api
 from localcloud.model_checks import model_faults
 from localcloud.values import UNKNOWN, Secret
+from tests.plans import planned
 from tools.edges import STACKS
-from tools.scratch import ROOT
 
 TEMPLATE, CLUSTER = "aws:ec2/launchTemplate:LaunchTemplate", "aws:eks/cluster:Cluster"
 GROUP, ROLE = "aws:eks/nodeGroup:NodeGroup", "aws:iam/role:Role"
@@ -76,7 +74,7 @@ def test_every_declared_operation_or_shape_exists(declared):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_models_understand_and_accept_all_that_the_program_says(stack):
-    for resource in make_plan(Project(ROOT), stack).resources:
+    for resource in planned(stack).resources:
         declared = catalog.find(resource.type) if resource.custom else None
         if declared and declared.api:
             assert api_model.unmapped(declared.api, resource.inputs) == [], f"{resource.type}: extend its Api"

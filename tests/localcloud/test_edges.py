@@ -5,12 +5,10 @@ import functools
 
 import pytest
 
-from automation.plan import make_plan
-from automation.project import Project
 from localcloud.order import Finding, Order, Verdict
 from localcloud.registration import Registration
+from tests.plans import planned
 from tools.edges import NOT_PROVABLE, STACKS, findings, reason_kept
-from tools.scratch import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +22,7 @@ def found(stack: str) -> list[Finding]:
 
 @functools.cache
 def resources(stack: str) -> tuple[Registration, ...]:
-    return make_plan(Project(ROOT), stack).resources
+    return planned(stack).resources
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -6,12 +6,12 @@ import pytest
 import yaml
 
 from automation.plan import make_plan
-from automation.project import Project
 from localcloud.account import Account
 from localcloud.errors import AwsError
 from localcloud.process import CloudProcess
 from localcloud.registration import Registration
 from localcloud.rehearsal import Stage
+from tests.plans import planned
 from tools.scratch import ROOT, scratch_project
 
 PIPELINE = {"enabled": True, "repository": "research/pipeline", "pools": ["general"], "rayPools": ["general"]}
@@ -34,7 +34,7 @@ def urns(resources: tuple[Registration, ...]) -> list[str]:
 def test_two_stacks_live_in_one_account_and_leave_nothing_behind(tmp_path):
     assert len(LONG) == 40
     account = Account(None)
-    dev = make_plan(Project(ROOT), "dev").resources
+    dev = planned("dev").resources
     other = resources(
         tmp_path,
         LONG,
@@ -50,7 +50,7 @@ def test_two_stacks_live_in_one_account_and_leave_nothing_behind(tmp_path):
 
 def test_a_repository_that_both_stacks_name_is_refused(tmp_path):
     account = Account(None)
-    dev = make_plan(Project(ROOT), "dev").resources
+    dev = planned("dev").resources
     other = resources(tmp_path, "two")
     Stage(dev, account).make(urns(dev))
     with pytest.raises(AwsError, match="RepositoryAlreadyExistsException"):

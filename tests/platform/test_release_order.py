@@ -5,11 +5,9 @@ from functools import cache
 
 import pytest
 
-from automation.plan import make_plan
-from automation.project import Project
 from localcloud.kubernetes import RELEASE
+from tests.plans import planned
 from tools.edges import STACKS
-from tools.scratch import ROOT
 
 WITH_DOMAIN = {"external-dns"}
 AFTER: Mapping[str, set[str]] = {
@@ -25,7 +23,7 @@ AFTER: Mapping[str, set[str]] = {
 @cache
 def graph(stack: str) -> dict[str, frozenset[str]]:
     """What each resource of a stack waits for itself, parents among it, by URN."""
-    resources = make_plan(Project(ROOT), stack).resources
+    resources = planned(stack).resources
     return {one.urn: frozenset({*one.dependencies, *([one.parent] if one.parent else [])}) for one in resources}
 
 

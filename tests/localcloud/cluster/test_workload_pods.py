@@ -13,8 +13,7 @@ import pytest
 import yaml
 from lightkube import Client
 
-from automation.plan import Plan, make_plan
-from automation.project import Project
+from automation.plan import Plan
 from components.accelerators import ACCELERATORS
 from components.compute import instance_types
 from components.platform.notebook_profiles import profile
@@ -43,7 +42,8 @@ from localcloud.cluster.view import STAND_IN_LABEL, View, cluster_of
 from localcloud.values import reveal
 from settings import Settings
 from tests.localcloud.cluster.crds import install_published
-from tests.platform.pools import ROOT, STACKS
+from tests.plans import planned
+from tests.platform.pools import STACKS
 from tests.platform.pools import stack as settings_of
 from tests.workloads.argo_dag import walk
 from tests.workloads.ray import RAY, pods_of
@@ -295,7 +295,7 @@ def plane(kube, tmp_path_factory) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module", params=STACKS)
 def outcome(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[Outcome]:
-    plan, settings = make_plan(Project(ROOT), request.param), settings_of(request.param)
+    plan, settings = planned(request.param), settings_of(request.param)
     pods = workloads(plan, settings)
     try:
         plane.start()
