@@ -24,6 +24,10 @@ def _check_chart(name: str) -> str:
 
 
 def _check_values(values: dict[str, Any]) -> dict[str, Any]:
+    for path in _nulls_in(values, ""):
+        raise refuse(
+            f"{path} is null, which takes away all that the platform says there", "write the value, or remove the line"
+        )
     for path in _secrets_in(values, ""):
         raise refuse(
             f"values hold no secrets, and {path} looks like one",
@@ -43,6 +47,21 @@ def _secrets_in(value: object, path: str) -> Iterator[str]:
         case list():
             for index, item in enumerate(cast(list[object], value)):
                 yield from _secrets_in(item, f"{path}[{index}]")
+        case _:
+            return
+
+
+def _nulls_in(value: object, path: str) -> Iterator[str]:
+    """Where a value is null: to Helm that is the chart's own default, whatever was laid over it before."""
+    match value:
+        case None:
+            yield path
+        case dict():
+            for key, item in cast(dict[str, object], value).items():
+                yield from _nulls_in(item, f"{path}.{key}" if path else str(key))
+        case list():
+            for index, item in enumerate(cast(list[object], value)):
+                yield from _nulls_in(item, f"{path}[{index}]")
         case _:
             return
 

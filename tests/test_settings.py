@@ -112,6 +112,13 @@ BAD = [
     ("eksai:repositories", {"app": {"keepImages": 0}}, "eksai:repositories.app.keepImages", "at least 1", "Images"),
     ("eksai:storage", {"efs": {"enable": True}}, "eksai:storage.efs.enable", "not a setting", "enabled"),
     ("eksai:addons", {}, "eksai:storage.efs", "aws-efs-csi-driver", "to true"),
+    (
+        "eksai:platform/jupyterhub",
+        {"values": {"hub": {"config": None}}},
+        "eksai:platform.jupyterhub.values",
+        "hub.config is null",
+        "remove the line",
+    ),
     ("eksai:storage", {"lustre": {}}, "eksai:storage.lustre.zone", "required", "one zone"),
     ("eksai:storage", {"lustre": {"zone": "us-west-2a"}}, "eksai:storage.lustre", "aws-fsx-csi-driver", "to true"),
     (
