@@ -135,7 +135,7 @@ def with_pools(folder: Path, count: int) -> Path:
         shutil.copy(ROOT / name, folder)
     stack = yaml.safe_load((ROOT / f"Pulumi.{STACK}.yaml").read_text())
     name, pool = next(iter(stack["config"]["eksai:nodePools"].items()))
-    stack["config"]["eksai:nodePools"] = {f"{name}-{number}": pool for number in range(count)}
+    stack["config"]["eksai:nodePools"] |= {f"{name}-{number}": pool for number in range(count)}
     (folder / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(stack))
     return folder
 
