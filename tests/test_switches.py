@@ -101,8 +101,6 @@ LIVE = {
     "interface endpoints",
     "FSx for Lustre",
     "another pool",
-    "another notebook",
-    "no pipeline",
     "more system nodes",
 }
 """Switches that are tried on a live stack too, where a preview knows some values and not others."""
