@@ -14,19 +14,24 @@ import pulumi
 from pulumi.runtime import config as runtime_config
 from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
+from schema.langfuse import Langfuse
 
+from components import langfuse, milvus
 from components.pools import Pool
 from components.release import ChartSource
 from components.stack import StackFacts
+from components.volume_claims import VolumeClaim
 from components.web_apps import WEB_APPS
 from schema.argo_workflows import ArgoWorkflows
 from schema.base import Aws, Encryption, ModelBucket, Network, Repository
 from schema.charts import Charts
 from schema.compute import Addon, AddonName, Cluster, SystemNodes
 from schema.cross_rules import cross_check
+from schema.data_protection import DataProtection
 from schema.domain import Domain
 from schema.fields import CLUSTER_NAME, PoolName, RepositoryName, Section
 from schema.jupyterhub import Jupyterhub
+from schema.milvus import Milvus
 from schema.ml_pipeline import MlPipeline
 from schema.node_pools import NodePool
 from schema.platform import ChartName, PlatformChart
@@ -56,6 +61,8 @@ class Settings(Section):
     """The customer-managed key."""
     model_bucket: ModelBucket = ModelBucket()
     """The bucket that models are served from."""
+    data_protection: DataProtection = DataProtection()
+    """What becomes of data when the stack goes."""
     repositories: dict[RepositoryName, Repository] = {}
     """Repositories for images, by name."""
     storage: Storage = Storage()
@@ -84,6 +91,10 @@ class Settings(Section):
     """Ray clusters, by name."""
     ml_pipeline: MlPipeline = MlPipeline()
     """The training pipeline."""
+    milvus: Milvus = Milvus()
+    """Vector search."""
+    langfuse: Langfuse = Langfuse()
+    """Traces of language models."""
 
     def part(self, *sections: str) -> dict[str, Any]:
         """The named sections as plain values, as the layers take them.
@@ -101,6 +112,12 @@ class Settings(Section):
         """The applications of `components.web_apps` that the stack has."""
         return [name for name in WEB_APPS if name in self.ray_clusters or self._installs(name)]
 
+    def volume_claims(self) -> list[VolumeClaim]:
+        """The claims of stateful pods, whose volumes the stack makes itself."""
+        sections = self.part("milvus", "langfuse")
+        own = {"milvus": milvus.claims, "langfuse": langfuse.claims}
+        return [claim for chart, claims in own.items() if self._installs(chart) for claim in claims(sections[chart])]
+
     def _installs(self, chart: str) -> bool:
         return chart in self.platform and self.platform[chart].enabled
 
@@ -117,7 +134,10 @@ class Settings(Section):
             tags={"eksai:cluster": cluster_name, **self.aws.tags},
             pools=self.pools(),
             domain=self.domain.name,
+            installs=frozenset(filter(self._installs, self.platform)),
             applications=self.applications(),
+            volume_claims=self.volume_claims(),
+            keeps_data=self.data_protection.mode == "keep",
             charts=ChartSource(self.charts.mirror, self.charts.image_registry),
         )
 

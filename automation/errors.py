@@ -14,6 +14,7 @@ EksaiError
     PoolNotRetired   a node pool would vanish that was not retired first
     Irreplaceable    what the stack stands on would be replaced
     Protected        something in the stack must not be deleted
+    NothingKept      data is to be kept, and nothing in the stack is protected
     ResourceFailed   the cloud refused a resource
     ProgramFailed    the program raised, or the engine stopped on its own account
     CreationsPending a killed run may have created resources on AWS
@@ -108,14 +109,42 @@ class Irreplaceable(OperationFailed):
 
 
 class Protected(OperationFailed):
-    """The stack holds something that must not be deleted."""
+    """The stack holds something that must not be deleted.
 
-    def __init__(self, stack: str, resources: "Sequence[str]") -> None:
-        self.resources = tuple(resources)
+    Attributes:
+        resources: what it is, the cluster and the user pool first.
+    """
+
+    def __init__(self, stack: str, switched: "Sequence[str]", data: "Sequence[str]") -> None:
+        self.resources = (*switched, *data)
+        lines = [f"{stack} is protected, so nothing was deleted."]
+        if switched:
+            lines += [
+                f"By deletionProtection: {', '.join(switched)}.",
+                "  If it is meant: set deletionProtection to false (eksai:cluster, eksai:signIn), bring that up, and "
+                "destroy then.",
+            ]
+        if data:
+            shown = ", ".join(data[:_SHOWN]) + (f" and {len(data) - _SHOWN} more" if len(data) > _SHOWN else "")
+            lines += [
+                f"By dataProtection: {shown}.",
+                "  To keep the data and delete the rest, add --keep-data; the next up goes on with it.",
+                "  To delete it too: write eksai:dataProtection: {mode: delete}, bring that up, and destroy then.",
+            ]
+        super().__init__("\n".join(lines))
+
+
+_SHOWN = 6
+"""So many protected resources are named."""
+
+
+class NothingKept(OperationFailed):
+    """Data is to be kept, and nothing in the stack is protected: all of it would be deleted."""
+
+    def __init__(self, stack: str) -> None:
         super().__init__(
-            f"{stack} is protected ({', '.join(resources)}), so nothing was deleted.\n"
-            "If it is meant: set deletionProtection to false (eksai:cluster, eksai:signIn), bring that up, and destroy "
-            "then."
+            f"Nothing of {stack} is protected: its data would go with the rest, so nothing was deleted.\n"
+            "To keep it: write eksai:dataProtection: {mode: keep}, bring that up, and destroy with --keep-data then."
         )
 
 

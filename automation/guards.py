@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from automation.errors import Irreplaceable, PoolNotRetired, Protected
+from automation.errors import Irreplaceable, NothingKept, PoolNotRetired, Protected
 from automation.events import Resource
 from automation.results import Result
 
@@ -11,11 +11,18 @@ POOLS = ("eksai:index:NodePool", "eksai:index:ManagedPool")
 """Components whose end drains nodes."""
 
 
+CLUSTER = "aws:eks/cluster:Cluster"
+USER_POOL = "aws:cognito/userPool:UserPool"
+
 FOUNDATIONS = (
-    "aws:cognito/userPool:UserPool",
+    USER_POOL,
+    "aws:ebs/volume:Volume",
     "aws:ec2/vpc:Vpc",
-    "aws:eks/cluster:Cluster",
+    "aws:efs/fileSystem:FileSystem",
+    CLUSTER,
+    "aws:fsx/lustreFileSystem:LustreFileSystem",
     "aws:kms/key:Key",
+    "aws:rds/instance:Instance",
     "aws:s3/bucket:Bucket",
 )
 """What holds the rest of a stack, or its data: a replacement takes that along."""
@@ -60,16 +67,35 @@ def hold(planned: Result, pools: frozenset[str] | None, *, allow_replacement: bo
         raise Irreplaceable(replaced)
 
 
-def hold_protected(stack: str, recorded: Sequence[Mapping[str, Any]]) -> None:
-    """Refuses to destroy a stack that holds something protected.
+def protected(recorded: Sequence[Mapping[str, Any]]) -> list[Resource]:
+    """What of a state must not be deleted, but for what only groups others.
+
+    Args:
+        recorded: the resources in it.
+    """
+    found = (Resource(entry["urn"]) for entry in recorded if entry.get("protect"))
+    return [resource for resource in found if not resource.is_grouping]
+
+
+def hold_protected(stack: str, recorded: Sequence[Mapping[str, Any]], *, keep_data: bool) -> None:
+    """Refuses to destroy a stack that holds something protected, or to keep its data where nothing protects that.
 
     Args:
         stack: the stack's name.
         recorded: the resources in its state.
+        keep_data: whether what is protected is to stay, and only the rest to go.
 
     Raises:
-        Protected: there is such a resource.
+        Protected: there is something that must not be deleted; or the cluster is protected, and is no data.
+        NothingKept: data is to be kept, and nothing would be.
     """
-    protected = [str(Resource(entry["urn"])) for entry in recorded if entry.get("protect")]
-    if protected:
-        raise Protected(stack, protected)
+    found = protected(recorded)
+    if keep_data and recorded and not found:
+        raise NothingKept(stack)
+    switched = [str(resource) for resource in found if resource.type in (CLUSTER, USER_POOL)]
+    if keep_data:
+        clusters = [str(resource) for resource in found if resource.type == CLUSTER]
+        if clusters:
+            raise Protected(stack, clusters, [])
+    elif found:
+        raise Protected(stack, switched, [str(resource) for resource in found if str(resource) not in switched])

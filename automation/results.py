@@ -31,7 +31,8 @@ class ResourceChange:
 class Result:
     """A run that succeeded.
 
-    `changes` counts resources by operation, `seconds` is the wall time, `outputs` holds `MASK` for secret values.
+    `changes` counts resources by operation, `seconds` is the wall time, `outputs` holds `MASK` for secret values, and
+    `kept` names what a destroy left because it holds data.
     """
 
     kind: Kind
@@ -42,6 +43,7 @@ class Result:
     warnings: tuple[str, ...]
     outputs: Mapping[str, object]
     seconds: float
+    kept: tuple[str, ...] = ()
 
     @property
     def is_unchanged(self) -> bool:

@@ -28,7 +28,7 @@ from automation.engine import Engine
 from automation.engine_process import EngineProcess
 from automation.errors import CreationsPending, EngineError, ProgramFailed, StackLocked
 from automation.events import Announced, Event, Message, Resource, Stage, translate
-from automation.guards import hold, hold_protected
+from automation.guards import hold, hold_protected, protected
 from automation.local import LocalCloud
 from automation.orphans import RUN
 from automation.project import Project
@@ -178,17 +178,28 @@ class Stack:
         _announce(self._recovered(on_event, creates=False), on_event)
         return self._operate("refresh", lambda stack, hear: stack.refresh(on_event=hear, show_secrets=False), on_event)
 
-    def destroy(self, on_event: OnEvent | None = None) -> Result:
+    def destroy(self, on_event: OnEvent | None = None, *, keep_data: bool = False) -> Result:
         """Deletes every resource of the stack; the stack itself and its history stay.
+
+        Args:
+            on_event: hears what happens.
+            keep_data: whether what is protected stays, with all that it stands on; the next `up` goes on with it.
 
         Raises:
             Protected: something in it must not be deleted; nothing was.
+            NothingKept: data is to be kept, and nothing would be; nothing was deleted.
             CreationsPending: a killed run may have created resources on AWS that would be left.
         """
         doomed = self._recovered(on_event, creates=True)
-        hold_protected(self.name, doomed)
+        hold_protected(self.name, doomed, keep_data=keep_data)
         _announce(doomed, on_event)
-        return self._operate("destroy", lambda stack, hear: stack.destroy(on_event=hear, show_secrets=False), on_event)
+
+        def destroy(stack: automation.Stack, hear: Hear) -> None:
+            stack.destroy(on_event=hear, show_secrets=False, exclude_protected=keep_data)
+
+        result = self._operate("destroy", destroy, on_event)
+        kept = protected(recorded(self._export(None))) if keep_data else []
+        return replace(result, kept=tuple(str(resource) for resource in kept))
 
     def outputs(self, *, reveal: bool = False) -> dict[str, object]:
         """What the program exports; secret values are masked unless `reveal`."""

@@ -30,6 +30,8 @@ def print_result(result: Result, console: Console, *, place: str) -> None:
         console.print(_listing([change for change in named if not Resource(change.urn).is_grouping]))
     if len(named) < len(changed):
         console.print(_by_service(result.resources))
+    if result.kept:
+        console.print(Text(f"Kept for the next up: {', '.join(result.kept)}", style="dim"))
     if result.outputs:
         console.print()
         console.print(output_table(result.outputs))

@@ -24,6 +24,7 @@ def make_private_bucket(
     noncurrent_days: int,
     abort_upload_days: int,
     keep_days: int | None,
+    keep: bool,
     parent: pulumi.Resource,
 ) -> PrivateBucket:
     """Makes a bucket with all that makes it one of the platform's, directly below the component that it belongs to.
@@ -35,10 +36,12 @@ def make_private_bucket(
         noncurrent_days: days that an overwritten or deleted object is kept.
         abort_upload_days: days after which an unfinished multipart upload is removed.
         keep_days: days after which an object ends though nobody deletes it; None: it stays.
+        keep: whether it is protected from deletion, with all that makes it private; else it goes with the stack, and
+            what is in it too.
         parent: the component.
     """
-    child = pulumi.ResourceOptions(parent=parent)
-    bucket = aws.s3.Bucket(name, bucket=bucket_name, opts=child)
+    child = pulumi.ResourceOptions(parent=parent, protect=keep or None)
+    bucket = aws.s3.Bucket(name, bucket=bucket_name, force_destroy=not keep, opts=child)
     aws.s3.BucketOwnershipControls(
         name, bucket=bucket.bucket, rule={"object_ownership": "BucketOwnerEnforced"}, opts=child
     )
@@ -74,14 +77,14 @@ def make_private_bucket(
         bucket=bucket.bucket,
         rules=_lifecycle(keep_days, noncurrent_days, abort_upload_days),
         # Rules on old versions mean nothing before there are versions.
-        opts=pulumi.ResourceOptions(parent=parent, depends_on=[versioning]),
+        opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[versioning])),
     )
     aws.s3.BucketPolicy(
         name,
         bucket=bucket.bucket,
         policy=document(deny_plain_http("s3", [bucket.arn, pulumi.Output.concat(bucket.arn, "/*")])),
         # S3 handles one of the two at a time and answers the other with a conflict.
-        opts=pulumi.ResourceOptions(parent=parent, depends_on=[blocked]),
+        opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[blocked])),
     )
     return PrivateBucket(bucket.bucket, bucket.arn)
 

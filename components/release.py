@@ -53,6 +53,9 @@ class ChartFile(BaseModel):
     """Exact version."""
     namespace: str
     """Namespace of the release; it exists beforehand."""
+    data_version: str | None = None
+    """The version of what its pods store, for a chart whose upgrades migrate that without a way back; a stack says it
+    too, so that nothing is migrated unannounced."""
     works_in: tuple[str, ...] = ()
     """Further namespaces that the chart puts objects into; they exist beforehand too."""
     crds: Literal["none", "own-chart", "templated", "hook", "first-install"]

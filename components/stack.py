@@ -1,10 +1,11 @@
 """What every layer may know of its stack before anything is made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from components.pools import Pool
 from components.release import ChartSource
+from components.volume_claims import VolumeClaim
 from components.web_apps import WEB_APPS
 
 
@@ -30,8 +31,14 @@ class StackFacts:
     """All pools of nodes."""
     domain: str | None
     """The domain that applications are published below; None for none."""
+    installs: Set[str]
+    """Names of the charts that the stack installs."""
     applications: Sequence[str]
     """Names of the applications of `components.web_apps` that the stack has."""
+    volume_claims: Sequence[VolumeClaim]
+    """Claims whose volumes the stack makes itself."""
+    keeps_data: bool
+    """Whether what holds data is protected from deletion, and stays when the rest of the stack goes."""
     charts: ChartSource
     """Where charts and their images come from."""
 

@@ -1,9 +1,13 @@
 """What stores outside the cluster are to pods, as the layers hand it on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pulumi
+
+from components.langfuse import LangfuseStores
+from components.milvus import MilvusStores
+from components.volume_claims import BlockVolume
 
 FILE_OWNER = 1000
 """User and group that every file on EFS belongs to, whoever writes it: the user of notebook and Ray images."""
@@ -52,3 +56,9 @@ class Storage:
     """The EFS file system once it can be mounted, None where there is none."""
     lustre: LustrePlace | None
     """Where Lustre file systems are made, None for nowhere."""
+    block: Mapping[str, BlockVolume] = field(default_factory=dict[str, BlockVolume])
+    """The volumes of `StackFacts.volume_claims`, by `VolumeClaim.volume`."""
+    milvus: MilvusStores | None = None
+    """The stores of Milvus; None where there is none."""
+    langfuse: LangfuseStores | None = None
+    """The stores of Langfuse; None where there is none."""

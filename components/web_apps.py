@@ -49,6 +49,7 @@ WEB_APPS: Mapping[str, WebApp] = {
     for app in (
         WebApp("jupyterhub", "jupyter", "jupyterhub", "proxy-public", 80, 8000, "/hub/oauth_callback", True),
         WebApp("argo-workflows", "argo", "argo", "argo-workflows-server", 2746, 2746, "/oauth2/callback", True),
+        WebApp("langfuse", "langfuse", "langfuse", "langfuse-web", 3000, 3000, "/api/auth/callback/cognito", True),
         # Whoever has the cluster's token may run anything on it: the dashboard stays inside.
         WebApp("ml-cluster", "ray", "ray-system", "ml-cluster-head-svc", 8265, 8265, None, False),
     )

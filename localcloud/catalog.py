@@ -12,6 +12,7 @@ from localcloud.aws import (
     eks,
     eks_addons,
     eks_nodes,
+    elasticache,
     endpoints,
     file_systems,
     gateways,
@@ -20,6 +21,7 @@ from localcloud.aws import (
     kms,
     load_balancers,
     network_interfaces,
+    rds,
     route53,
     running_instances,
     s3,
@@ -35,7 +37,7 @@ __all__ = ["Failure", "Identity", "ResourceType", "all_types", "find"]
 _MODULES = (
     *(ec2, gateways, security_groups, instances, running_instances, endpoints, eks, eks_nodes, eks_addons),
     *(iam, kms, s3, sqs, ecr, secretsmanager, cloudwatch, kubernetes, random),
-    *(network_interfaces, load_balancers, volumes, file_systems, acm, cognito, route53),
+    *(network_interfaces, load_balancers, volumes, file_systems, acm, cognito, route53, rds, elasticache),
 )
 _TYPES = {declared.token: declared for module in _MODULES for declared in module.TYPES}
 

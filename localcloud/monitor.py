@@ -88,7 +88,7 @@ class Monitor:
                 key: sorted(origins.urns) for key, origins in request.propertyDependencies.items() if origins.urns
             },
             provider=_urn_of(request.provider),
-            protect=request.protect or (request.parent in self.resources and self.resources[request.parent].protect),
+            protect=request.protect if request.HasField("protect") else self._is_protected(request.parent),
             aliases=sorted(request.aliasURNs),
         )
         self._transforms[registration.urn] = mocks._resolve_callbacks(request.transforms)
@@ -231,6 +231,10 @@ class Monitor:
                 self._finish(registered[child.name].urn, resolve(child.outputs, registered))
         component = self._finish(component.urn, expansion.outputs(registered))
         return component, {key: urns(names, registered) for key, names in expansion.output_dependencies.items()}
+
+    def _is_protected(self, parent: str) -> bool:
+        """Whether a child that says nothing itself is protected: as its parent is."""
+        return parent in self.resources and self.resources[parent].protect
 
     def _finish(self, urn: str, outputs: Mapping[str, Any]) -> Registration:
         """Sets the outputs that a component, or the stack, registers at its end."""

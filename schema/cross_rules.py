@@ -14,8 +14,11 @@ from schema.compute import Addon, Cluster
 from schema.domain import RULES as DOMAIN_RULES
 from schema.fields import DOCUMENTATION_NETWORKS
 from schema.jupyterhub import RULES as JUPYTERHUB_RULES
+from schema.langfuse import RULES as LANGFUSE_RULES
+from schema.milvus import RULES as MILVUS_RULES
 from schema.ml_pipeline import RULES as ML_PIPELINE_RULES
 from schema.node_pools_in_stack import RULES as NODE_POOL_RULES
+from schema.platform import RULES as PLATFORM_RULES
 from schema.platform import PlatformChart
 from schema.pool_charts import pools_have_their_charts
 from schema.problems import NAMESPACE, Problem
@@ -135,6 +138,7 @@ _CROSS_RULES: tuple[Callable[..., Iterator[Problem]], ...] = (
     _the_key_is_of_this_region_and_account,
     *NODE_POOL_RULES,
     pools_have_their_charts,
+    *PLATFORM_RULES,
     *STORAGE_RULES,
     *DOMAIN_RULES,
     *SIGN_IN_RULES,
@@ -142,6 +146,8 @@ _CROSS_RULES: tuple[Callable[..., Iterator[Problem]], ...] = (
     *ARGO_WORKFLOWS_RULES,
     *RAY_CLUSTERS_RULES,
     *ML_PIPELINE_RULES,
+    *MILVUS_RULES,
+    *LANGFUSE_RULES,
     _documentation_values_stay_local,
 )
 """Rules across sections; each names the sections that it needs as its parameters."""

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, model_validator
 
+from schema.base import Network
 from schema.fields import DOCUMENTATION_NETWORKS, Section, matches, public_range, refuse
 from schema.platform import PlatformChart
 from schema.problems import NAMESPACE, Problem
@@ -91,6 +92,17 @@ def a_domain_has_what_serves_it(domain: Domain, platform: dict[str, PlatformChar
             )
 
 
+def a_load_balancer_has_subnets(domain: Domain, network: Network) -> Iterator[Problem]:
+    """The load balancer that the Internet reaches lies in public subnets."""
+    if domain.name is not None and network.existing is not None and not network.existing.public_subnet_ids:
+        yield Problem(
+            f"{NAMESPACE}:network.existing.publicSubnetIds",
+            "{}",
+            "below a domain applications are reached through a public load balancer, which lies in public subnets",
+            f"name a public subnet in each zone, or leave {NAMESPACE}:domain out",
+        )
+
+
 def records_are_kept_for_a_domain_only(domain: Domain, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """external-dns may write to one zone, and without a domain there is none."""
     if domain.name is None and "external-dns" in platform and platform["external-dns"].enabled:
@@ -116,5 +128,10 @@ def documentation_domains_stay_local(domain: Domain, local: bool) -> Iterator[Pr
             yield Problem(key, cidr, rule, "put in the public addresses that your people go out with")
 
 
-RULES = (a_domain_has_what_serves_it, records_are_kept_for_a_domain_only, documentation_domains_stay_local)
+RULES = (
+    a_domain_has_what_serves_it,
+    a_load_balancer_has_subnets,
+    records_are_kept_for_a_domain_only,
+    documentation_domains_stay_local,
+)
 """Rules between the domain and other sections; each names the sections that it needs as its parameters."""

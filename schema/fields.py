@@ -247,3 +247,13 @@ def quantity(text: str) -> float:
     number = re.match(r"[\d.]+", text)
     assert number is not None, f"{text!r} passed as a quantity unchecked"
     return float(number[0]) * _UNITS[text[number.end() :]]
+
+
+def _check_some(text: str) -> str:
+    if quantity(text) == 0:
+        raise refuse("nothing runs with none of it", "write how much the pod needs, for example 2 or 4Gi")
+    return text
+
+
+Amount = Annotated[Quantity, AfterValidator(_check_some)]
+"""A quantity that a pod asks for."""

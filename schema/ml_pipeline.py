@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from components.workloads.ml_pipeline_pods import head_template, placed, resources, worker_template
 from components.workloads.ml_pipeline_template import MlPipelineSettings, ray_pods
 from schema.base import Repository
-from schema.fields import BucketName, PoolName, Quantity, RepositoryName, Section, matches, refuse
+from schema.fields import Amount, BucketName, PoolName, RepositoryName, Section, matches, refuse
 from schema.node_pools import NodePool
 from schema.platform import PlatformChart
 from schema.pod_room import without_room
@@ -53,7 +53,7 @@ class PodSize(Section):
 
     cpu: Count
     """vCPUs, a whole number."""
-    memory: Quantity
+    memory: Amount
     """Memory."""
 
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator
 
 from components.platform.catalog import CHARTS
-from schema.fields import Section, refuse
+from components.release import read_chart
+from schema.fields import Section, matches, refuse
+from schema.problems import NAMESPACE, Problem
 
 _SECRET = re.compile(r"(password|passwd|secret|token|api_?key|private_?key|credential)s?$", re.IGNORECASE)
 
@@ -74,5 +76,49 @@ class PlatformChart(Section):
 
     enabled: bool = True
     """Whether it is installed."""
+    data_version: Annotated[str, matches(r"\d+(\.\d+)*", "a version of numbers", 'for example "2.6"')] | None = None
+    """The version of what it has stored, for charts whose upgrades migrate that without a way back. Quote it."""
     values: Annotated[dict[str, Any], AfterValidator(_check_values)] = {}
     """Helm values laid over those of the chart file."""
+
+
+def data_is_migrated_by_an_explicit_word_only(platform: dict[str, PlatformChart]) -> Iterator[Problem]:
+    """A chart that would migrate what an older version of it has stored is not installed unless the stack says so."""
+    for name, chart in platform.items():
+        ours = read_chart(CHARTS[name]).data_version
+        key = f"{NAMESPACE}:platform.{name}.dataVersion"
+        if ours is None:
+            if chart.data_version is not None:
+                yield Problem(key, chart.data_version, f"upgrades of {name} migrate no data", "remove the line")
+        elif not chart.enabled or chart.data_version == ours:
+            continue
+        elif chart.data_version is None:
+            yield Problem(
+                key,
+                "",
+                f"{name} keeps data, and a later version may migrate it without a way back: the stack says which "
+                "version its data has",
+                f'write dataVersion: "{ours}" if there is none yet, or if it was written by this version',
+            )
+        elif _numbers(chart.data_version) > _numbers(ours):
+            yield Problem(
+                key,
+                chart.data_version,
+                f"this release of eksai installs {name} {ours}, which cannot read data of a later version",
+                f'take a later release of eksai; or write dataVersion: "{ours}" if that is what wrote the data',
+            )
+        else:
+            yield Problem(
+                key,
+                chart.data_version,
+                f"this release of eksai installs {name} {ours}, which migrates the data; there is no way back",
+                f'back it up (docs/data.md), then write dataVersion: "{ours}"',
+            )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
+
+
+RULES = (data_is_migrated_by_an_explicit_word_only,)
+"""Rules on charts; each names the sections that it needs as its parameters."""

@@ -14,7 +14,7 @@ from components.workloads.ray_pods import (
     head_template,
     worker_group,
 )
-from schema.fields import PoolName, Quantity, Section, matches, quantity, refuse
+from schema.fields import Amount, PoolName, Section, matches, quantity, refuse
 from schema.node_pools import NodePool
 from schema.platform import PlatformChart
 from schema.pod_room import without_room
@@ -39,8 +39,9 @@ RayClusterName = Annotated[
 RayGroupName = Annotated[
     str,
     matches(
-        _LABEL,
-        "a group's name has lower-case letters, digits and hyphens, begins with a letter, 50 characters at most",
+        rf"(?!headgroup$){_LABEL}",
+        "a group's name has lower-case letters, digits and hyphens, begins with a letter, 50 characters at most; "
+        "headgroup is KubeRay's name for the head",
         f"choose such a name, or one with sizes of its own: {', '.join(GROUPS)}",
     ),
 ]
@@ -63,9 +64,9 @@ Count = Annotated[int, Field(ge=0)]
 class Amounts(Section):
     """CPU and memory of a pod."""
 
-    cpu: Quantity | None = None
+    cpu: Amount | None = None
     """vCPUs; left out: as the group's name says."""
-    memory: Quantity | None = None
+    memory: Amount | None = None
     """Memory; left out: as the group's name says."""
 
 

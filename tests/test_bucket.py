@@ -11,7 +11,7 @@ LIFECYCLE = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
 
 
 class Owner(pulumi.ComponentResource):
-    def __init__(self, keep_days: int | None) -> None:
+    def __init__(self, keep_days: int | None, keep: bool) -> None:
         super().__init__("eksai:index:Owner", "owner")
         make_private_bucket(
             "artifacts",
@@ -20,12 +20,13 @@ class Owner(pulumi.ComponentResource):
             noncurrent_days=7,
             abort_upload_days=3,
             keep_days=keep_days,
+            keep=keep,
             parent=self,
         )
 
 
-def built(keep_days: int | None) -> Built[Owner]:
-    return run(lambda: Owner(keep_days))
+def built(keep_days: int | None, *, keep: bool = True) -> Built[Owner]:
+    return run(lambda: Owner(keep_days, keep))
 
 
 def rules(keep_days: int | None) -> dict[str, Any]:
@@ -53,3 +54,15 @@ def test_every_part_of_it_belongs_to_its_component():
     parts = [resource for resource in built(30).resources if resource.type.startswith("aws:")]
     assert len(parts) == 7
     assert all("eksai:index:Owner$aws:s3/" in part.urn for part in parts)
+
+
+def test_one_that_is_kept_stays_with_all_that_makes_it_private():
+    parts = [resource for resource in built(30).resources if resource.type.startswith("aws:")]
+    assert all(part.protect for part in parts), "a bucket that lost its policy or its encryption would lie open"
+    assert built(30).only("aws:s3/bucket:Bucket").inputs["forceDestroy"] is False
+
+
+def test_one_that_is_not_kept_goes_with_all_that_is_in_it():
+    made = built(30, keep=False)
+    assert not any(resource.protect for resource in made.resources)
+    assert made.only("aws:s3/bucket:Bucket").inputs["forceDestroy"] is True

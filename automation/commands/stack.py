@@ -32,6 +32,9 @@ class Where(enum.Enum):
 Replacing = Annotated[
     bool, typer.Option("--allow-replacement", help="Let cluster, network, key or bucket be replaced.")
 ]
+Keeping = Annotated[
+    bool, typer.Option("--keep-data", help="Leave what eksai:dataProtection protects; the next up goes on with it.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -93,10 +96,11 @@ def destroy(
     local: Local = False,
     kubernetes: Kubernetes = False,
     yes: Yes = False,
+    keep_data: Keeping = False,
     as_json: AsJson = False,
     folder: Folder = None,
 ) -> None:
-    """Delete everything that a stack has made.
+    """Delete everything that a stack has made, or all but its data.
 
     Example: eksai destroy dev --yes --local
     """
@@ -105,8 +109,9 @@ def destroy(
     where = where_asked(local, kubernetes)
     what_is_known(find_project(folder), stack, where.local)
     if not yes:
-        typer.confirm(f"Delete every resource of {stack} on {where.value}?", abort=True, err=True)
-    _operate("destroy", stack, where, as_json=as_json, folder=folder)
+        what = f"everything but the data of {stack}" if keep_data else f"every resource of {stack}"
+        typer.confirm(f"Delete {what} on {where.value}?", abort=True, err=True)
+    _operate("destroy", stack, where, as_json=as_json, folder=folder, keep_data=keep_data)
 
 
 def outputs(
@@ -159,6 +164,7 @@ def _operate(
     folder: Path | None,
     replacing: bool = False,
     previewed: bool = False,
+    keep_data: bool = False,
 ) -> None:
     from automation.errors import EksaiError
     from automation.events import Message
@@ -173,7 +179,8 @@ def _operate(
                 hear(Message("warning", notice))
             up = partial(opened.up, previewed=previewed, allow_replacement=replacing)
             preview = partial(opened.preview, allow_replacement=replacing)
-            operations = {"up": up, "preview": preview, "refresh": opened.refresh, "destroy": opened.destroy}
+            destroy = partial(opened.destroy, keep_data=keep_data)
+            operations = {"up": up, "preview": preview, "refresh": opened.refresh, "destroy": destroy}
             result = operations[kind](hear)
     except EksaiError as error:
         if as_json:

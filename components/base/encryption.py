@@ -30,6 +30,8 @@ class EncryptionArgs(EncryptionSettings):
     """The account whose services may use the key."""
     cluster_name: str
     """Names the key's alias."""
+    keep: bool
+    """Whether it is protected from deletion, after which nobody could read what it encrypts."""
 
 
 class Encryption(pulumi.ComponentResource):
@@ -43,7 +45,7 @@ class Encryption(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: EncryptionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:Encryption", name, {}, opts)
-        child = pulumi.ResourceOptions(parent=self)
+        child = pulumi.ResourceOptions(parent=self, protect=args["keep"] or None)
         places = {
             "partition": partition_of(args["region"]),
             "account_id": args["account_id"],

@@ -1,13 +1,16 @@
 """The base layer as one: settings in, flat outputs for the next layer out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pulumi
 from typing_extensions import TypedDict
 
+from components.base.block_volumes import BlockVolumes, BlockVolumesArgs
 from components.base.domain import DomainSettings, make_domain
 from components.base.encryption import Encryption, EncryptionArgs, EncryptionSettings
+from components.base.langfuse_stores import LangfuseStoresArgs, make_langfuse_stores
+from components.base.milvus_stores import make_milvus_stores
 from components.base.model_bucket import ModelBucket, ModelBucketArgs, ModelBucketSettings
 from components.base.network import Network, NetworkArgs, NetworkSettings
 from components.base.registry import Registry, RepositorySettings
@@ -16,6 +19,7 @@ from components.base.service_endpoints import ServiceEndpoints
 from components.base.storage import StorageArgs, StorageSettings, make_storage
 from components.base.user_pool import SignInSettings, UserPool, UserPoolArgs
 from components.domain import Domain
+from components.langfuse import LangfuseSettings
 from components.sign_in import SignIn
 from components.stack import StackFacts
 from components.storage import Storage
@@ -31,6 +35,7 @@ class BaseSettings(TypedDict):
     storage: StorageSettings
     domain: DomainSettings
     sign_in: SignInSettings
+    langfuse: LangfuseSettings
 
 
 @dataclass(frozen=True)
@@ -74,18 +79,11 @@ def make_base(settings: BaseSettings, stack: StackFacts, opts: pulumi.ResourceOp
         opts: carries the AWS provider.
     """
     region, account_id, cluster_name = stack.region, stack.account_id, stack.cluster_name
-    key_arn = _key(settings["encryption"], region, account_id, cluster_name, opts)
+    key_arn = _key(settings["encryption"], stack, opts)
     vpc_id, subnets = _network(settings["network"], region, cluster_name, key_arn, opts)
     pod_cidr = settings["network"]["pod_cidr"]
-    groups = SecurityGroups(
-        "security-groups",
-        {
-            "vpc_id": vpc_id,
-            "cluster_name": cluster_name,
-            "ranges": {"nodes": settings["network"]["cidr"], **({"pods": pod_cidr} if pod_cidr else {})},
-        },
-        opts,
-    )
+    ranges = {"nodes": settings["network"]["cidr"], **({"pods": pod_cidr} if pod_cidr else {})}
+    groups = SecurityGroups("security-groups", {"vpc_id": vpc_id, "cluster_name": cluster_name, "ranges": ranges}, opts)
     if settings["network"]["interface_endpoints"]:
         ServiceEndpoints(
             "endpoints",
@@ -98,8 +96,9 @@ def make_base(settings: BaseSettings, stack: StackFacts, opts: pulumi.ResourceOp
             },
             opts,
         )
-    bucket = ModelBucket("model-bucket", ModelBucketArgs(**settings["model_bucket"], key_arn=key_arn), opts)
-    registry = Registry("registry", {"repositories": settings["repositories"], "key_arn": key_arn}, opts)
+    keep = stack.keeps_data
+    bucket = ModelBucket("model-bucket", ModelBucketArgs(**settings["model_bucket"], key_arn=key_arn, keep=keep), opts)
+    registry = Registry("registry", {"repositories": settings["repositories"], "key_arn": key_arn, "keep": keep}, opts)
     storage_args = StorageArgs(
         region=region,
         cluster_name=cluster_name,
@@ -108,6 +107,32 @@ def make_base(settings: BaseSettings, stack: StackFacts, opts: pulumi.ResourceOp
         nfs_security_group_id=groups.nfs_id,
         lustre_security_group_id=groups.lustre_id,
         bucket=bucket.bucket,
+        keep=keep,
+    )
+    volumes_args = BlockVolumesArgs(
+        claims=stack.volume_claims,
+        zones=settings["network"]["availability_zones"],
+        cluster_name=cluster_name,
+        key_arn=key_arn,
+        keep=keep,
+    )
+    langfuse_args = LangfuseStoresArgs(
+        cluster_name=cluster_name,
+        vpc_id=vpc_id,
+        ranges=ranges,
+        subnet_ids=subnets.isolated if len(subnets.isolated) > 1 else subnets.private,
+        key_arn=key_arn,
+        keep=keep,
+    )
+    storage = replace(
+        make_storage(settings["storage"], storage_args, opts),
+        block=BlockVolumes("volumes", volumes_args, opts).volumes if stack.volume_claims else {},
+        milvus=make_milvus_stores({"cluster_name": cluster_name, "key_arn": key_arn, "keep": keep}, opts)
+        if "milvus" in stack.installs
+        else None,
+        langfuse=make_langfuse_stores(settings["langfuse"], langfuse_args, opts)
+        if "langfuse" in stack.installs
+        else None,
     )
     user_pool_args = UserPoolArgs(
         **settings["sign_in"],
@@ -126,19 +151,23 @@ def make_base(settings: BaseSettings, stack: StackFacts, opts: pulumi.ResourceOp
         model_bucket=bucket.bucket,
         model_bucket_arn=bucket.arn,
         repository_urls=registry.repository_urls,
-        storage=make_storage(settings["storage"], storage_args, opts),
+        storage=storage,
         domain=make_domain(settings["domain"], opts),
         sign_in=UserPool("user-pool", user_pool_args, opts).sign_in if settings["sign_in"]["enabled"] else None,
     )
 
 
-def _key(
-    settings: EncryptionSettings, region: str, account_id: str, cluster_name: str, opts: pulumi.ResourceOptions
-) -> pulumi.Output[str]:
+def _key(settings: EncryptionSettings, stack: StackFacts, opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
     """The ARN of the given key, or of one that is made."""
     if settings["key_arn"]:
         return pulumi.Output.from_input(settings["key_arn"])
-    args = EncryptionArgs(**settings, region=region, account_id=account_id, cluster_name=cluster_name)
+    args = EncryptionArgs(
+        **settings,
+        region=stack.region,
+        account_id=stack.account_id,
+        cluster_name=stack.cluster_name,
+        keep=stack.keeps_data,
+    )
     return Encryption("encryption", args, opts).key_arn
 
 

@@ -35,6 +35,8 @@ class LustreArgs(LustreSettings):
     """The group that lets nodes in."""
     bucket: pulumi.Input[str]
     """The bucket that its folder `/models` shows."""
+    keep: bool
+    """Whether it is protected from deletion; else it goes with the stack, with all files."""
 
 
 class Lustre(pulumi.ComponentResource):
@@ -49,7 +51,7 @@ class Lustre(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: LustreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:Lustre", name, {}, opts)
-        child = pulumi.ResourceOptions(parent=self)
+        child = pulumi.ResourceOptions(parent=self, protect=args["keep"] or None)
         system = aws.fsx.LustreFileSystem(
             name,
             deployment_type="PERSISTENT_2",

@@ -22,6 +22,8 @@ class ModelBucketArgs(ModelBucketSettings):
 
     key_arn: pulumi.Input[str]
     """Key that objects are encrypted with."""
+    keep: bool
+    """Whether it is protected from deletion; else it goes with the stack, with all models."""
 
 
 class ModelBucket(pulumi.ComponentResource):
@@ -39,6 +41,7 @@ class ModelBucket(pulumi.ComponentResource):
             noncurrent_days=args["noncurrent_days"],
             abort_upload_days=args["abort_upload_days"],
             keep_days=None,
+            keep=args["keep"],
             parent=self,
         )
         self.bucket = made.bucket

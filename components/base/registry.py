@@ -24,6 +24,8 @@ class RegistryArgs(TypedDict):
     """Repositories by name."""
     key_arn: pulumi.Input[str]
     """Key that images are encrypted with."""
+    keep: bool
+    """Whether they are protected from deletion; else they go with the stack, with all images."""
 
 
 class Registry(pulumi.ComponentResource):
@@ -33,13 +35,14 @@ class Registry(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: RegistryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:Registry", name, {}, opts)
-        child = pulumi.ResourceOptions(parent=self)
+        child = pulumi.ResourceOptions(parent=self, protect=args["keep"] or None)
         self.repository_urls = {}
         for repository_name, settings in args["repositories"].items():
             repository = aws.ecr.Repository(
                 repository_name,
                 name=repository_name,
                 image_tag_mutability="IMMUTABLE",
+                force_delete=not args["keep"],
                 image_scanning_configuration={"scan_on_push": True},
                 encryption_configurations=[{"encryption_type": "KMS", "kms_key": args["key_arn"]}],
                 opts=child,

@@ -34,6 +34,8 @@ class SharedFilesArgs(EfsSettings):
     """A subnet of each zone that it is mounted from."""
     security_group_id: pulumi.Input[str]
     """The group that lets nodes in."""
+    keep: bool
+    """Whether it is protected from deletion; else it goes with the stack, with all files."""
 
 
 class SharedFiles(pulumi.ComponentResource):
@@ -50,7 +52,7 @@ class SharedFiles(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: SharedFilesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:SharedFiles", name, {}, opts)
-        self._child = child = pulumi.ResourceOptions(parent=self)
+        self._child = child = pulumi.ResourceOptions(parent=self, protect=args["keep"] or None)
         system = aws.efs.FileSystem(
             name,
             encrypted=True,
@@ -82,7 +84,8 @@ class SharedFiles(pulumi.ComponentResource):
                 file_system_id=system.id,
                 subnet_id=subnet_id,
                 security_groups=[args["security_group_id"]],
-                opts=child,
+                # Nothing is in it, and it would hold on to its subnet.
+                opts=pulumi.ResourceOptions(parent=self),
             )
             for zone, subnet_id in args["subnet_ids"].items()
         ]

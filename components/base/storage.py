@@ -36,6 +36,8 @@ class StorageArgs(TypedDict):
     """The group of FSx for Lustre."""
     bucket: pulumi.Input[str]
     """Name of the model bucket."""
+    keep: bool
+    """Whether file systems are protected from deletion; else they go with the stack, with all files."""
 
 
 def make_storage(settings: StorageSettings, args: StorageArgs, opts: pulumi.ResourceOptions) -> Storage:
@@ -85,6 +87,7 @@ def _shared_files(settings: EfsSettings, args: StorageArgs, opts: pulumi.Resourc
             key_arn=args["key_arn"],
             subnet_ids=args["subnet_ids"],
             security_group_id=args["nfs_security_group_id"],
+            keep=args["keep"],
         ),
         opts,
     )
@@ -100,6 +103,7 @@ def _lustre(settings: LustreSettings, place: LustrePlace, args: StorageArgs, opt
             subnet_id=place.subnet_id,
             security_group_id=place.security_group_id,
             bucket=args["bucket"],
+            keep=args["keep"],
         ),
         opts,
     )

@@ -9,6 +9,7 @@ import pulumi
 import pulumi_aws as aws
 from typing_extensions import TypedDict
 
+from components.generation import generation
 from components.partition import partition_of
 from components.readiness import once
 from components.sign_in import ADMINS, CLIENT_ID, CLIENT_SECRET, USERS, SignIn, SignInClient
@@ -178,15 +179,6 @@ def domain_prefix(cluster_name: str, account_id: str) -> str:
         stem = "eksai"
     digest = hashlib.sha256(f"{account_id}/{cluster_name}".encode()).hexdigest()
     return f"{stem}-{digest[:10]}"
-
-
-def generation(client_id: str) -> int:
-    """A number that is another one for another client, within what a signed 32-bit integer holds.
-
-    Args:
-        client_id: the client's id.
-    """
-    return int(hashlib.sha256(client_id.encode()).hexdigest()[:8], 16) >> 1
 
 
 def _suffix(region: str) -> str:

@@ -64,6 +64,10 @@ class ArgoWorkflowsArgs(ArgoWorkflowsSettings):
     """The domain that the server is published below; None: it is forwarded to."""
     sign_in: SignIn | None
     """Where people sign in; None: they bring a token of the cluster."""
+    keep: bool
+    """Whether the bucket is protected from deletion; else it goes with the stack, with all artifacts."""
+    after: Sequence[pulumi.Resource]
+    """What comes before all that is made in the cluster. The bucket waits for none of it, and can outlive it."""
 
 
 class ArgoWorkflows(pulumi.ComponentResource):
@@ -79,7 +83,7 @@ class ArgoWorkflows(pulumi.ComponentResource):
     def __init__(self, name: str, args: ArgoWorkflowsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:ArgoWorkflows", name, {}, opts)
         self._name = name
-        self._child = pulumi.ResourceOptions(parent=self)
+        self._child = pulumi.ResourceOptions(parent=self, depends_on=list(args["after"]))
         artifacts = make_private_bucket(
             f"{name}-artifacts",
             bucket_name=None,
@@ -87,6 +91,7 @@ class ArgoWorkflows(pulumi.ComponentResource):
             noncurrent_days=_NONCURRENT_DAYS,
             abort_upload_days=_ABORT_UPLOAD_DAYS,
             keep_days=args["keep_days"],
+            keep=args["keep"],
             parent=self,
         )
         self.bucket = artifacts.bucket

@@ -279,6 +279,7 @@ def _ways_out(node_ranges: Sequence[str], pod_ranges: Sequence[str]) -> list[dic
         Addresses((POD_IDENTITY,), (80,)),
         Pods(WEB_APPS["ml-cluster"].namespace, (DASHBOARD, CLIENT), HEAD),
         Pods("milvus", (19530,)),
+        Pods("langfuse", (3000,)),
     )
     return [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": barred}}]}, *(rule("to", other) for other in others)]
 

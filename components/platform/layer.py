@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 from typing_extensions import TypedDict
 
+from components.claimed_volume import ClaimedVolume
 from components.domain import Domain
 from components.partition import dns_suffix_of, partition_of
 from components.platform.catalog import CHARTS, comes_after, in_order
@@ -29,6 +30,8 @@ class ChartSettings(TypedDict):
 
     enabled: bool
     """Whether it is installed."""
+    data_version: str | None
+    """The version of what it has stored, where that matters."""
     values: Mapping[str, Any]
     """Helm values laid over those of the chart file."""
 
@@ -124,20 +127,34 @@ def make_platform(
     }
     system_inputs = SystemInputs(
         stack=stack,
+        opts=in_aws_and_cluster,
         key_arn=inputs.key_arn,
         storage=inputs.storage,
         storage_classes=classes,
         sign_in=inputs.sign_in,
         domain=inputs.domain,
     )
+    # A StatefulSet takes the claims that it finds, and makes those that it does not.
+    claimed = {
+        claim: ClaimedVolume(
+            claim.volume,
+            {"volume": inputs.storage.block[claim.volume], "storage_class": "gp3"},
+            after(namespaces[claim.namespace], classes),
+        )
+        for claim in stack.volume_claims
+    }
     installed: dict[str, pulumi.Resource] = {}
     store: list[pulumi.Resource] = []
     artifact_bucket = None
     for name, chart in files.items():
-        here = [namespaces[place] for place in (chart.namespace, *chart.works_in) if place in namespaces]
+        here: list[pulumi.Resource] = [
+            *(namespaces[place] for place in (chart.namespace, *chart.works_in) if place in namespaces),
+            *(volume for claim, volume in claimed.items() if claim.namespace == chart.namespace),
+        ]
         prepared = Prepared({})
         if name in SYSTEMS:
-            prepared = SYSTEMS[name](settings, system_inputs, after(*here, *store))
+            before = [*inputs.cluster_ready, *here, *store, *(installed[other] for other in chart.needs)]
+            prepared = SYSTEMS[name](settings, system_inputs, before)
             artifact_bucket = artifact_bucket if prepared.bucket is None else prepared.bucket
         needs = [
             *here,

@@ -17,6 +17,7 @@ MODES = ("enforce", "audit", "warn")
 
 LEVELS: Mapping[str, Level] = {
     "argo": "restricted",
+    "clickhouse-operator": "restricted",
     "cert-manager": "restricted",
     "external-dns": "restricted",
     "external-secrets": "restricted",
@@ -24,6 +25,9 @@ LEVELS: Mapping[str, Level] = {
     "gpu-operator": "privileged",
     "jupyterhub": "restricted",
     "kuberay": "restricted",
+    "langfuse": "restricted",
+    # Pulsar's chart cannot say what `restricted` asks of its containers.
+    "milvus": "baseline",
     "ml-pipelines": "restricted",
     "ray-system": "restricted",
 }
@@ -31,6 +35,9 @@ LEVELS: Mapping[str, Level] = {
 
 _OPERATOR = Pods("kuberay", (DASHBOARD,))
 """It asks each head how its jobs are."""
+_MILVUS, _MILVUS_METRICS = 19530, 9091
+_VECTORS = Pods("milvus", (_MILVUS,))
+_TRACES = Pods("langfuse", (3000,))
 
 
 @dataclass(frozen=True)
@@ -44,9 +51,17 @@ class Openings:
 
 
 ISOLATED: Mapping[str, Openings] = {
+    "milvus": Openings(
+        reached_by=(
+            *(Pods(users, (_MILVUS,)) for users in ("jupyterhub", "ml-pipelines", "ray-system")),
+            # On the same port anybody could also change how a node works: it asks for no password.
+            Pods("monitoring", (_MILVUS_METRICS,)),
+        ),
+        reaches=(),
+    ),
     "ml-pipelines": Openings(
         reached_by=(_OPERATOR, Pods("monitoring", (METRICS,))),
-        reaches=(Pods("ray-system", (DASHBOARD, CLIENT), HEAD),),
+        reaches=(Pods("ray-system", (DASHBOARD, CLIENT), HEAD), _VECTORS, _TRACES),
     ),
     "ray-system": Openings(
         reached_by=(
@@ -56,10 +71,11 @@ ISOLATED: Mapping[str, Openings] = {
             Pods("monitoring", (METRICS, AUTOSCALER_METRICS, DASHBOARD_METRICS)),
         ),
         # The dashboard asks Prometheus and Grafana, each at the port of its pod.
-        reaches=(Pods("monitoring", (9090, 3000)),),
+        reaches=(Pods("monitoring", (9090, 3000)), _VECTORS, _TRACES),
     ),
 }
-"""The namespaces in which people run code of their own. JupyterHub's chart has policies of its own."""
+"""The namespaces in which people run code of their own, or which store what is theirs. JupyterHub's chart has policies
+of its own, and so has Langfuse, which also passes to stores outside the cluster."""
 
 GIVEN = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 """The namespaces of every cluster."""

@@ -65,6 +65,9 @@ class StorageClasses(pulumi.ComponentResource):
             "fileSystemId": file_system_id,
             "directoryPerms": "700",
             "basePath": "/volumes",
+            # The same claim finds its folder again, after the cluster was not.
+            "subPathPattern": "${.PVC.namespace}/${.PVC.name}",
+            "ensureUniqueDirectory": "false",
             "uid": str(FILE_OWNER),
             "gid": str(FILE_OWNER),
         }

@@ -3,7 +3,7 @@
 import gzip
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _BETWEEN_DOCUMENTS = re.compile(r"^---.*\n", re.MULTILINE)
@@ -11,6 +11,9 @@ _KIND = re.compile(r"^kind: CustomResourceDefinition\s*$", re.MULTILINE)
 # At the first level of `metadata` and of `spec`: generators of CRDs indent by two.
 _NAME = re.compile(r"^metadata:\n(?:  .*\n)*?  name: (\S+)$", re.MULTILINE)
 _GROUP = re.compile(r"^  group: (\S+)$", re.MULTILINE)
+
+_SPEC_FIELDS = re.compile(r"^          spec:\n(?:            .*\n)*?            properties:\n", re.MULTILINE)
+_FIELD_INDENT = " " * 14
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,25 @@ def read_folder(folder: Path) -> Iterator[CrdDocument]:
         yield from documents_in(path.read_text(encoding="utf-8"), str(path))
     for path in sorted(folder.glob("*.yaml.gz")):
         yield from documents_in(gzip.decompress(path.read_bytes()).decode("utf-8"), str(path))
+
+
+def with_field(document: CrdDocument, field: str, schema: str) -> CrdDocument:
+    """A definition with one more field of `spec`, unless it has that one already.
+
+    Args:
+        document: the definition.
+        field: the field's name.
+        schema: its schema, as YAML on one line.
+
+    Raises:
+        ValueError: the definition's `spec` is not where generators of CRDs put it.
+    """
+    if f"\n{_FIELD_INDENT}{field}:" in document.text:
+        return document
+    text, places = _SPEC_FIELDS.subn(rf"\g<0>{_FIELD_INDENT}{field}: {schema}\n", document.text)
+    if not places:
+        raise ValueError(f"{document.name}: a CustomResourceDefinition without fields of spec")
+    return replace(document, text=text)
 
 
 def each_once(documents: Iterable[CrdDocument]) -> list[CrdDocument]:

@@ -8,6 +8,7 @@ from typing import Any
 from localcloud.account import Account
 from localcloud.aws.eks import ACCESS_ENTRY, ACCESS_POLICY, CLUSTER
 from localcloud.cluster.access import access
+from localcloud.cluster.clickhouse import clickhouse
 from localcloud.cluster.control_plane import ControlPlane
 from localcloud.cluster.controllers import Controller, Controllers
 from localcloud.cluster.external_secrets import external_secrets
@@ -19,7 +20,7 @@ from localcloud.cluster.volumes import volumes
 
 log = logging.getLogger(__name__)
 
-CONTROLLERS: Sequence[Controller] = (access, nodes, karpenter, volumes, load_balancers, external_secrets)
+CONTROLLERS: Sequence[Controller] = (access, nodes, karpenter, volumes, load_balancers, external_secrets, clickhouse)
 """Who acts in the cluster, in this order."""
 
 

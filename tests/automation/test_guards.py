@@ -2,9 +2,15 @@
 
 import pytest
 
-from automation.errors import Irreplaceable, PoolNotRetired, Protected
-from automation.guards import hold_protected, irreplaceable, vanishing_pools
+from automation.errors import Irreplaceable, NothingKept, PoolNotRetired, Protected
+from automation.events import Resource
+from automation.guards import hold_protected, irreplaceable, protected, vanishing_pools
 from automation.results import ResourceChange, Result
+
+FREE = {"urn": "urn:pulumi:prod::eksai::a:b:C::free"}
+BUCKETS = [
+    {"urn": f"urn:pulumi:prod::eksai::aws:s3/bucket:Bucket::bucket-{number}", "protect": True} for number in range(9)
+]
 
 
 def preview(*changes: tuple[str, str, str]) -> Result:
@@ -48,11 +54,51 @@ def test_other_changes_and_other_resources_are_let_through():
 
 def test_the_messages_say_what_to_do():
     assert "--allow-replacement" in str(Irreplaceable(["eks.Cluster it"]))
-    assert "deletionProtection to false" in str(Protected("prod", ["eks.Cluster it"]))
+    assert "deletionProtection to false" in str(Protected("prod", ["eks.Cluster it"], []))
 
 
 def test_a_stack_with_something_protected_is_not_destroyed():
     urn = "urn:pulumi:prod::eksai::aws:eks/cluster:Cluster::it"
     with pytest.raises(Protected, match="it"):
-        hold_protected("prod", [{"urn": "urn:pulumi:prod::eksai::a:b:C::free"}, {"urn": urn, "protect": True}])
-    hold_protected("prod", [{"urn": urn, "protect": False}])
+        hold_protected("prod", [FREE, {"urn": urn, "protect": True}], keep_data=False)
+    hold_protected("prod", [{"urn": urn, "protect": False}], keep_data=False)
+
+
+def test_data_is_named_with_both_ways_out():
+    with pytest.raises(Protected) as refusal:
+        hold_protected("prod", [FREE, *BUCKETS], keep_data=False)
+    text = str(refusal.value)
+    assert "s3.Bucket bucket-0, s3.Bucket bucket-1" in text
+    assert "and 3 more" in text, "nobody reads a list of forty"
+    assert "--keep-data" in text
+    assert "{mode: delete}" in text
+    assert "deletionProtection" not in text, "nothing here is protected by that"
+
+
+def test_what_only_groups_others_is_not_named():
+    group = {"urn": "urn:pulumi:prod::eksai::eksai:index:ModelBucket::model-bucket", "protect": True}
+    assert protected([group, *BUCKETS[:1]]) == [Resource(str(BUCKETS[0]["urn"]))]
+
+
+def test_data_is_kept_where_it_is_protected():
+    hold_protected("prod", [FREE, *BUCKETS], keep_data=True)
+    hold_protected("prod", [], keep_data=True)
+
+
+def test_nothing_is_deleted_where_data_was_to_be_kept_and_would_not_be():
+    with pytest.raises(NothingKept, match="mode: keep"):
+        hold_protected("dev", [FREE], keep_data=True)
+
+
+def test_a_protected_cluster_is_no_data_and_stops_a_destroy_that_keeps_data():
+    cluster = {"urn": "urn:pulumi:prod::eksai::aws:eks/cluster:Cluster::it", "protect": True}
+    with pytest.raises(Protected, match=r"deletionProtection: eks\.Cluster it") as refusal:
+        hold_protected("prod", [*BUCKETS, cluster], keep_data=True)
+    assert "s3.Bucket" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "type_", ["aws:rds/instance:Instance", "aws:ebs/volume:Volume", "aws:efs/fileSystem:FileSystem"]
+)
+def test_no_store_is_replaced_by_accident(type_: str):
+    assert irreplaceable(preview((type_, "it", "replace")))

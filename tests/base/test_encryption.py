@@ -10,7 +10,9 @@ from tests.world import Built, run
 
 
 def encryption(region: str = "us-west-2") -> Built[Encryption]:
-    args = EncryptionArgs(deletion_window_days=7, region=region, account_id="111122223333", cluster_name="eksai-dev")
+    args = EncryptionArgs(
+        deletion_window_days=7, region=region, account_id="111122223333", cluster_name="eksai-dev", keep=True
+    )
     return run(lambda: Encryption("encryption", args))
 
 
@@ -43,6 +45,14 @@ def test_file_systems_use_the_key_through_their_services_in_this_account_only():
     assert condition == {
         "kms:CallerAccount": "111122223333",
         "kms:ViaService": ["elasticfilesystem.us-west-2.amazonaws.com", "fsx.us-west-2.amazonaws.com"],
+    }
+
+
+def test_databases_and_caches_use_the_key_through_their_services_in_this_account_only():
+    condition = statement("DatabasesAndCachesOfThisAccount")["Condition"]["StringEquals"]
+    assert condition == {
+        "kms:CallerAccount": "111122223333",
+        "kms:ViaService": ["elasticache.us-west-2.amazonaws.com", "rds.us-west-2.amazonaws.com"],
     }
 
 

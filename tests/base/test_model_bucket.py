@@ -11,7 +11,7 @@ KEY = "arn:aws:kms:us-west-2:111122223333:key/11111111-2222-3333-4444-5555555555
 
 
 def model_bucket(name: str | None = None) -> Built[ModelBucket]:
-    args = ModelBucketArgs(name=name, noncurrent_days=14, abort_upload_days=7, key_arn=KEY)
+    args = ModelBucketArgs(name=name, noncurrent_days=14, abort_upload_days=7, key_arn=KEY, keep=True)
     return run(lambda: ModelBucket("model-bucket", args))
 
 

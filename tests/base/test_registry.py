@@ -10,7 +10,7 @@ KEY = "arn:aws:kms:us-west-2:111122223333:key/11111111-2222-3333-4444-5555555555
 
 def registry() -> Built[Registry]:
     repositories = {"gpunet-inference-app": {"keep_images": 30, "untagged_days": 7}}
-    return run(lambda: Registry("registry", {"repositories": repositories, "key_arn": KEY}))  # type: ignore[typeddict-item]
+    return run(lambda: Registry("registry", {"repositories": repositories, "key_arn": KEY, "keep": True}))  # type: ignore[typeddict-item]
 
 
 def test_tags_never_move_images_are_scanned_and_encrypted_with_the_key():

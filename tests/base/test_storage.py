@@ -30,6 +30,7 @@ ARGS = StorageArgs(
     nfs_security_group_id="sg-nfs",
     lustre_security_group_id="sg-lustre",
     bucket="models",
+    keep=True,
 )
 
 

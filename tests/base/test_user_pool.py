@@ -7,7 +7,8 @@ import pulumi
 import pulumi_random as random
 import pytest
 
-from components.base.user_pool import UserPool, UserPoolArgs, domain_prefix, generation
+from components.base.user_pool import UserPool, UserPoolArgs, domain_prefix
+from components.generation import generation
 from components.sign_in import ADMINS, CLIENT_ID, CLIENT_SECRET, USERS
 from components.web_apps import WEB_APPS
 from localcloud.api_model import unmapped
@@ -86,8 +87,8 @@ def test_there_are_a_group_of_users_and_one_of_administrators():
 
 def test_every_application_that_signs_people_in_has_a_client_and_no_other_has():
     found = built()
-    assert list(found.result.sign_in.clients) == ["jupyterhub", "argo-workflows"]
-    assert [client.inputs["name"] for client in found.all(CLIENT)] == ["jupyterhub", "argo-workflows"]
+    assert list(found.result.sign_in.clients) == ["jupyterhub", "argo-workflows", "langfuse"]
+    assert [client.inputs["name"] for client in found.all(CLIENT)] == ["jupyterhub", "argo-workflows", "langfuse"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,8 @@ def test_a_clients_secret_goes_to_secrets_manager_and_is_only_written():
 def test_the_secret_is_written_anew_when_the_client_is_another_one_and_only_then():
     version = built(applications=["jupyterhub"]).only(VERSION).inputs["secretStringWoVersion"]
     elsewhere = built(applications=["argo-workflows"]).only(VERSION).inputs["secretStringWoVersion"]
-    assert version == generation(built(applications=["jupyterhub"], domain="ml.example.com").only(CLIENT).id)
+    client = built(applications=["jupyterhub"], domain="ml.example.com").only(CLIENT)
+    assert version == generation(str(client.id))
     assert version != elsewhere
 
 

@@ -155,7 +155,7 @@ def test_a_value_that_aws_would_refuse_shows_in_a_preview(token, inputs, what):
 
 
 def test_an_unknown_type_is_not_made_up():
-    assert find("aws:rds/instance:Instance") is None
+    assert find("aws:redshift/cluster:Cluster") is None
 
 
 @pytest.mark.parametrize("token", sorted(catalog._TYPES))

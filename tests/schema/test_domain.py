@@ -1,11 +1,13 @@
 """What a stack may say of its domain."""
 
+import inspect
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from schema.domain import RULES, Domain
+from schema.base import Network
+from schema.domain import RULES, Domain, a_load_balancer_has_subnets
 from schema.platform import PlatformChart
 from schema.problems import Problem, explain_all
 
@@ -29,12 +31,14 @@ def refusals(**changed: Any) -> list[Problem]:
 
 def told(domain: Domain, charts: tuple[str, ...] = CHARTS, *, local: bool = True) -> list[str]:
     """Keys of the problems that the rules between sections find."""
-    platform = {chart: PlatformChart() for chart in charts}
-    found: list[Problem] = []
-    for rule in RULES:
-        last = local if "local" in rule.__annotations__ else platform
-        found += rule(domain, last)
-    return [problem.key for problem in found]
+    given: dict[str, Any] = {
+        "domain": domain,
+        "platform": {chart: PlatformChart() for chart in charts},
+        "network": Network.model_validate({"availabilityZones": ["us-west-2a", "us-west-2b"]}),
+        "local": local,
+    }
+    wanted = [(rule, list(inspect.signature(rule).parameters)) for rule in RULES]
+    return [problem.key for rule, names in wanted for problem in rule(**{name: given[name] for name in names})]
 
 
 def test_a_stack_has_no_domain_unless_it_names_one():
@@ -120,3 +124,17 @@ def test_what_is_reserved_for_documentation_stays_on_the_local_cloud():
     assert told(Domain.model_validate(OWN), local=False) == []
     assert told(Domain.model_validate(OWN | {"name": "notexample.com"}), local=False) == []
     assert told(Domain(), CHARTS[:1], local=False) == []
+
+
+def test_a_network_of_ones_own_has_public_subnets_for_the_load_balancer():
+    zones = {"us-west-2a": "subnet-0a1b2c3d", "us-west-2b": "subnet-1a1b2c3d"}
+    existing = {"vpcId": "vpc-0a1b2c3d", "privateSubnetIds": zones}
+    domain = Domain.model_validate(GIVEN)
+
+    def told_of(network: dict[str, object]) -> list[Problem]:
+        return list(a_load_balancer_has_subnets(domain, Network.model_validate(network)))
+
+    (problem,) = told_of({"availabilityZones": list(zones), "existing": existing})
+    assert problem.key == "eksai:network.existing.publicSubnetIds"
+    assert told_of({"availabilityZones": list(zones), "existing": {**existing, "publicSubnetIds": zones}}) == []
+    assert told_of({"availabilityZones": list(zones)}) == []

@@ -142,6 +142,17 @@ def test_what_cannot_run_is_refused_with_workload_pool_and_way_out(
     assert fix in problem.fix
 
 
+def test_a_group_is_not_called_as_kuberay_calls_the_head():
+    (problem,) = told(with_group("headgroup"))
+    assert "headgroup is KubeRay's name" in problem.rule
+
+
+@pytest.mark.parametrize("amounts", [{"cpu": "0", "memory": "4Gi"}, {"cpu": "2", "memory": "0Gi"}])
+def test_a_worker_asks_for_something(amounts: dict[str, str]):
+    (problem,) = told(with_group(requests=amounts))
+    assert problem.rule == "nothing runs with none of it"
+
+
 @pytest.mark.parametrize("name", ["Ml", "1st", "ml-", "ml-workers", "a" * 51])
 def test_a_name_that_kuberay_would_refuse_or_cut_is_refused(name: str):
     (problem,) = told(with_head(), name=name)

@@ -26,7 +26,10 @@ STACK = StackFacts(
     tags={},
     pools=list(by_name(PROD_POOLS).values()),
     domain=None,
+    installs=frozenset(),
     applications=[],
+    volume_claims=[],
+    keeps_data=True,
     charts=ChartSource(),
 )
 DECLARATION: dict[str, Any] = {**SMALL, "groups": {}}

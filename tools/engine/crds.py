@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcloud.api_groups import CRDS
-from localcloud.cluster.crd_documents import CrdDocument, each_once, read_folder
+from localcloud.cluster.crd_documents import CrdDocument, each_once, read_folder, with_field
 from tools.engine.errors import BuildError
 from tools.engine.programs import cache_folder
 
@@ -110,6 +110,15 @@ MODULES = (
 """Modules that the module proxy serves, that hold the same CRDs as the chart of the same version. Not served at the
 charts' versions (2026-11-30): kuberay, external-secrets, aws-load-balancer-controller, gpu-operator, argo-workflows."""
 
+LATER_FIELDS = {
+    "clickhouseclusters.clickhouse.com": (
+        "externalSecret",
+        "{type: object, required: [name], properties: {name: {type: string}, policy: {enum: [Observe, Manage]}}}",
+    ),
+}
+"""Fields of `spec` that the chart's version has, and published CRDs that can be had lack: those of ClickHouse's operator
+are of February 2026 (0.0.2), and the field came in May."""
+
 
 @dataclass(frozen=True)
 class CrdFiles:
@@ -139,7 +148,10 @@ def crd_files(schemas: Path | None, charts: Collection[str] | None = None, cache
     """
     wanted = {*CRDS.values()} if charts is None else {*CRDS.values()} & {*charts}
     found = _of_folder(schemas) if schemas is not None else _of_modules(wanted, cache or cache_folder())
-    documents = tuple(each_once(document for document in found if CRDS.get(document.group) in wanted))
+    documents = tuple(
+        with_field(document, *LATER_FIELDS[document.name]) if document.name in LATER_FIELDS else document
+        for document in each_once(document for document in found if CRDS.get(document.group) in wanted)
+    )
     given = {CRDS[document.group] for document in documents}
     return CrdFiles(documents, tuple(sorted(wanted - given)))
 
