@@ -14,7 +14,6 @@ import pulumi
 from pulumi.runtime import config as runtime_config
 from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from schema.langfuse import Langfuse
 
 from components import langfuse, milvus
 from components.pools import Pool
@@ -31,6 +30,7 @@ from schema.data_protection import DataProtection
 from schema.domain import Domain
 from schema.fields import CLUSTER_NAME, PoolName, RepositoryName, Section
 from schema.jupyterhub import Jupyterhub
+from schema.langfuse import Langfuse
 from schema.milvus import Milvus
 from schema.ml_pipeline import MlPipeline
 from schema.node_pools import NodePool

@@ -14,7 +14,8 @@ EksaiError
     PoolNotRetired   a node pool would vanish that was not retired first
     Irreplaceable    what the stack stands on would be replaced
     Protected        something in the stack must not be deleted
-    NothingKept      data is to be kept, and nothing in the stack is protected
+    NotAllKept       data is to be kept, and some of it is not protected
+    DataAtRisk       a change would lead to the loss of data
     ResourceFailed   the cloud refused a resource
     ProgramFailed    the program raised, or the engine stopped on its own account
     CreationsPending a killed run may have created resources on AWS
@@ -125,9 +126,8 @@ class Protected(OperationFailed):
                 "destroy then.",
             ]
         if data:
-            shown = ", ".join(data[:_SHOWN]) + (f" and {len(data) - _SHOWN} more" if len(data) > _SHOWN else "")
             lines += [
-                f"By dataProtection: {shown}.",
+                f"By dataProtection: {_some(data)}.",
                 "  To keep the data and delete the rest, add --keep-data; the next up goes on with it.",
                 "  To delete it too: write eksai:dataProtection: {mode: delete}, bring that up, and destroy then.",
             ]
@@ -138,14 +138,33 @@ _SHOWN = 6
 """So many protected resources are named."""
 
 
-class NothingKept(OperationFailed):
-    """Data is to be kept, and nothing in the stack is protected: all of it would be deleted."""
+class NotAllKept(OperationFailed):
+    """Data is to be kept, and some of it is not protected: it would be deleted with the rest."""
 
-    def __init__(self, stack: str) -> None:
+    def __init__(self, stack: str, lost: "Sequence[str]") -> None:
+        self.resources = tuple(lost)
         super().__init__(
-            f"Nothing of {stack} is protected: its data would go with the rest, so nothing was deleted.\n"
+            f"Data of {stack} is not protected and would go with the rest, so nothing was deleted: {_some(lost)}.\n"
             "To keep it: write eksai:dataProtection: {mode: keep}, bring that up, and destroy with --keep-data then."
         )
+
+
+class DataAtRisk(OperationFailed):
+    """Members of etcd without data would join some that have it, which would then lose it."""
+
+    def __init__(self, sets: "Sequence[str]") -> None:
+        self.sets = tuple(sets)
+        super().__init__(
+            f"This adds members without data to some that have it, and these would lose it: {', '.join(sets)}.\n"
+            "Milvus cannot be made a cluster of where it has data. Back it up, remove it, and restore the data into a "
+            "new one (docs/milvus.md)."
+        )
+
+
+def _some(names: "Sequence[str]") -> str:
+    """The first of some names, and how many others there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 class ResourceFailed(OperationFailed):

@@ -1,9 +1,10 @@
 """What stands between a preview and an up, and before a destroy: changes that nobody makes by accident."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from automation.errors import Irreplaceable, NothingKept, PoolNotRetired, Protected
+from automation.errors import DataAtRisk, Irreplaceable, NotAllKept, PoolNotRetired, Protected
 from automation.events import Resource
 from automation.results import Result
 
@@ -24,8 +25,16 @@ FOUNDATIONS = (
     "aws:kms/key:Key",
     "aws:rds/instance:Instance",
     "aws:s3/bucket:Bucket",
+    "random:index/randomBytes:RandomBytes",
+    "random:index/randomPassword:RandomPassword",
 )
 """What holds the rest of a stack, or its data: a replacement takes that along."""
+
+DATA = frozenset(FOUNDATIONS) - {CLUSTER, USER_POOL, "aws:ec2/vpc:Vpc"} | {"aws:ecr/repository:Repository"}
+"""What holds data, or is needed to read it: all of it is kept, or none."""
+
+_MEMBER = re.compile(r"(?P<set>.*-data-milvus-etcd)-\d+")
+"""The volume of a member of etcd, by its logical name."""
 
 
 def irreplaceable(planned: Result) -> list[str]:
@@ -49,6 +58,21 @@ def vanishing_pools(planned: Result, declared: frozenset[str]) -> list[str]:
     return sorted(name for name in deleted if name not in declared)
 
 
+def grown_sets(planned: Result) -> list[str]:
+    """The sets of etcd that get new members beside old ones.
+
+    The new ones have no data and are the majority: they would form a cluster of their own, and an old member that finds
+    it takes it for its own and empties its volume.
+
+    Args:
+        planned: the preview.
+    """
+    volumes = [change for change in planned.resources if change.type == "aws:ebs/volume:Volume"]
+    members = [(found["set"], change.op) for change in volumes if (found := _MEMBER.fullmatch(change.name))]
+    new = {name for name, op in members if op == "create"}
+    return sorted(new & {name for name, op in members if op != "create"})
+
+
 def hold(planned: Result, pools: frozenset[str] | None, *, allow_replacement: bool) -> None:
     """Refuses what a preview must not lead to.
 
@@ -60,7 +84,10 @@ def hold(planned: Result, pools: frozenset[str] | None, *, allow_replacement: bo
     Raises:
         PoolNotRetired: a node pool would vanish unannounced.
         Irreplaceable: something that the stack stands on would be replaced.
+        DataAtRisk: members without data would join some that have it.
     """
+    if grown := grown_sets(planned):
+        raise DataAtRisk(grown)
     if pools is not None and (lost := vanishing_pools(planned, pools)):
         raise PoolNotRetired(lost)
     if not allow_replacement and (replaced := irreplaceable(planned)):
@@ -87,11 +114,13 @@ def hold_protected(stack: str, recorded: Sequence[Mapping[str, Any]], *, keep_da
 
     Raises:
         Protected: there is something that must not be deleted; or the cluster is protected, and is no data.
-        NothingKept: data is to be kept, and nothing would be.
+        NotAllKept: data is to be kept, and some of it would not be.
     """
     found = protected(recorded)
-    if keep_data and recorded and not found:
-        raise NothingKept(stack)
+    if keep_data:
+        unprotected = (Resource(entry["urn"]) for entry in recorded if not entry.get("protect"))
+        if lost := [str(resource) for resource in unprotected if resource.type in DATA]:
+            raise NotAllKept(stack, lost)
     switched = [str(resource) for resource in found if resource.type in (CLUSTER, USER_POOL)]
     if keep_data:
         clusters = [str(resource) for resource in found if resource.type == CLUSTER]

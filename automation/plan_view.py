@@ -81,10 +81,10 @@ def _tree(plan: Plan) -> Tree:
     branches: dict[str, Tree] = {}
     parents = {component.urn: component.parent for component in plan.components}
     indents = {c.urn: _INDENT * len(_ancestors(c.parent, parents)) for c in plan.components}
-    width = max((indents[c.urn] + len(c.name) for c in plan.components), default=0)
+    width = min(max((indents[c.urn] + len(c.name) for c in plan.components), default=0), _WIDEST)
     for component in plan.components:
         label = Text.assemble(
-            f"{component.name:<{width - indents[component.urn]}}  ",
+            f"{_shortened(component.name, room := width - indents[component.urn]):<{room}}  ",
             (f"{component.type.rpartition(':')[2]:<18}", "cyan"),
             f"{inside[component.urn]:>4}",
         )
@@ -94,6 +94,16 @@ def _tree(plan: Plan) -> Tree:
 
 _INDENT = 4
 """Columns by which rich indents each level of a tree."""
+_WIDEST = 52
+"""Columns for a name with its indents, of a screen of 80: the rest is for the first level's branch, type and count."""
+
+
+def _shortened(name: str, room: int) -> str:
+    """A name that fits. Of one that is too long the middle is left out: what tells it from others is at its end."""
+    if len(name) <= room:
+        return name
+    head = room // 2
+    return f"{name[:head]}…{name[head + 1 - room :]}"
 
 
 def _counts_by_urn(plan: Plan) -> Mapping[str, int]:

@@ -133,6 +133,7 @@ class Stack:
         Raises:
             PoolNotRetired: a node pool would vanish unannounced.
             Irreplaceable: something that the stack stands on would be replaced.
+            DataAtRisk: a change would lead to the loss of data.
         """
         self._recovered(on_event, creates=False)
         return self._preview(on_event, allow_replacement=allow_replacement)
@@ -187,7 +188,7 @@ class Stack:
 
         Raises:
             Protected: something in it must not be deleted; nothing was.
-            NothingKept: data is to be kept, and nothing would be; nothing was deleted.
+            NotAllKept: data is to be kept, and some of it would not be; nothing was deleted.
             CreationsPending: a killed run may have created resources on AWS that would be left.
         """
         doomed = self._recovered(on_event, creates=True)

@@ -1,10 +1,12 @@
 """A private, versioned, encrypted bucket that answers over TLS only."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
+from components.partition import dns_suffix_of
 from components.policy_document import deny_plain_http, document
 
 
@@ -87,6 +89,42 @@ def make_private_bucket(
         opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[blocked])),
     )
     return PrivateBucket(bucket.bucket, bucket.arn)
+
+
+def owner_statements(
+    bucket_arn: pulumi.Input[str], key_arn: pulumi.Input[str], region: str
+) -> tuple[dict[str, Any], ...]:
+    """What a service account is allowed that a whole bucket belongs to: all of its objects, and nothing else.
+
+    Args:
+        bucket_arn: the bucket.
+        key_arn: key that its objects are encrypted with; S3 alone may use it for the account.
+        region: AWS region of the bucket.
+    """
+    return (
+        {
+            "Effect": "Allow",
+            "Action": [
+                "s3:GetObject",
+                "s3:PutObject",
+                "s3:DeleteObject",
+                "s3:AbortMultipartUpload",
+                "s3:ListMultipartUploadParts",
+            ],
+            "Resource": pulumi.Output.concat(bucket_arn, "/*"),
+        },
+        {
+            "Effect": "Allow",
+            "Action": ["s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads"],
+            "Resource": bucket_arn,
+        },
+        {
+            "Effect": "Allow",
+            "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+            "Resource": key_arn,
+            "Condition": {"StringEquals": {"kms:ViaService": f"s3.{region}.{dns_suffix_of(region)}"}},
+        },
+    )
 
 
 def _lifecycle(

@@ -33,6 +33,20 @@ class Pool:
     """CPU architectures of its nodes, as Kubernetes spells them."""
 
 
+def named(names: Iterable[str], pools: Iterable[Pool]) -> list[Pool]:
+    """Some pools by their names, in the order of these.
+
+    Args:
+        names: the names.
+        pools: all pools of the stack, those among them.
+
+    Raises:
+        KeyError: one of them is not there.
+    """
+    by_name = {pool.name: pool for pool in pools}
+    return [by_name[name] for name in names]
+
+
 def tolerations(pools: Iterable[Pool]) -> list[dict[str, str]]:
     """What lets a pod run on every node of some pools, and on every accelerator node whatever the pools.
 

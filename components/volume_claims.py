@@ -4,7 +4,7 @@ A StatefulSet takes a claim that has the name of its own, whoever made it. So th
 not a driver: they are in its state, are protected as other stores are, and are there again after the cluster was not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -28,6 +28,14 @@ class VolumeClaim:
         """Name of its volume, one of the whole cluster's, and of the resources that make it up."""
         return f"{self.namespace}-{self.name}"
 
+    def zone(self, zones: Sequence[str]) -> str:
+        """The zone that its volume is made in.
+
+        Args:
+            zones: the network's zones, in which volumes lie by turns.
+        """
+        return zones[self.place % len(zones)]
+
 
 @dataclass(frozen=True)
 class BlockVolume:
@@ -37,7 +45,3 @@ class BlockVolume:
     volume_id: pulumi.Output[str]
     zone: pulumi.Output[str]
     """The zone that it lies in, and its pod has to."""
-
-
-BlockVolumes = Mapping[str, BlockVolume]
-"""By `VolumeClaim.volume`."""

@@ -25,6 +25,7 @@ from schema.problems import NAMESPACE, Problem
 from schema.ray_clusters import RULES as RAY_CLUSTERS_RULES
 from schema.sign_in import RULES as SIGN_IN_RULES
 from schema.storage import RULES as STORAGE_RULES
+from schema.volume_zones import RULES as VOLUME_ZONE_RULES
 
 DOCUMENTATION_ACCOUNTS = frozenset({"111122223333", "444455556666", "123456789012", "777788889999"})
 """Account ids that AWS uses in its documentation."""
@@ -148,6 +149,7 @@ _CROSS_RULES: tuple[Callable[..., Iterator[Problem]], ...] = (
     *ML_PIPELINE_RULES,
     *MILVUS_RULES,
     *LANGFUSE_RULES,
+    *VOLUME_ZONE_RULES,
     _documentation_values_stay_local,
 )
 """Rules across sections; each names the sections that it needs as its parameters."""

@@ -14,7 +14,7 @@ from components.platform.pool_values import value_at
 from schema.domain import Domain
 from schema.fields import PoolName, Section, matches, quantity
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart
+from schema.platform import PlatformChart, is_installed
 from schema.pod_room import without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
@@ -94,7 +94,7 @@ class Jupyterhub(Section):
 
 def settings_have_their_chart(jupyterhub: Jupyterhub, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Nobody sets up a hub that there is none of, or has one without notebooks."""
-    installed = _is_installed(platform)
+    installed = is_installed(CHART, platform)
     if jupyterhub.model_fields_set and not installed:
         yield Problem(
             f"{NAMESPACE}:jupyterhub",
@@ -115,7 +115,7 @@ def signing_in_is_possible_and_safe(
     jupyterhub: Jupyterhub, platform: dict[str, PlatformChart], sign_in: SignIn, domain: Domain
 ) -> Iterator[Problem]:
     """Who is let in has been asked who they are, where a hub is reached from outside always."""
-    if not _is_installed(platform):
+    if not is_installed(CHART, platform):
         return
     key = f"{NAMESPACE}:jupyterhub.auth"
     if jupyterhub.auth == "cognito" and not sign_in.enabled:
@@ -136,7 +136,7 @@ def signing_in_is_possible_and_safe(
 
 def values_leave_the_doors_alone(jupyterhub: Jupyterhub, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Who signs in is said in one place, and where dummy lets in everybody no value opens a way from outside."""
-    if not _is_installed(platform):
+    if not is_installed(CHART, platform):
         return
     for path in (_AUTHENTICATOR, *(_WAYS_IN if jupyterhub.auth == "dummy" else ())):
         if value_at(platform[CHART].values, path) is not None:
@@ -152,7 +152,7 @@ def homes_have_a_file_system(
     jupyterhub: Jupyterhub, platform: dict[str, PlatformChart], storage: Storage
 ) -> Iterator[Problem]:
     """Homes and shared volumes lie on EFS."""
-    if _is_installed(platform) and not storage.efs.enabled:
+    if is_installed(CHART, platform) and not storage.efs.enabled:
         yield Problem(
             f"{NAMESPACE}:storage.efs.enabled",
             "",
@@ -257,10 +257,6 @@ def _mistake(
             f"change {pool_name}, or what is set aside for {name} (cpuGuarantee, memoryGuarantee, accelerators)",
         )
     return None
-
-
-def _is_installed(platform: Mapping[str, PlatformChart]) -> bool:
-    return CHART in platform and platform[CHART].enabled
 
 
 def _key(profile: str) -> str:

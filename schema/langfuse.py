@@ -12,8 +12,8 @@ from components.platform.pool_values import value_at
 from components.release import read_chart
 from schema.fields import PoolName, Section, matches, refuse
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart
-from schema.pod_room import without_room
+from schema.platform import PlatformChart, is_installed
+from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
 
@@ -147,7 +147,7 @@ class Langfuse(Section):
 
 def settings_have_their_chart(langfuse: Langfuse, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """What is said of Langfuse is said of something that is there."""
-    if langfuse.model_fields_set and not _is_installed(platform):
+    if langfuse.model_fields_set and not is_installed(CHART, platform):
         version = read_chart(CHARTS[CHART]).data_version
         yield Problem(
             _KEY,
@@ -159,7 +159,7 @@ def settings_have_their_chart(langfuse: Langfuse, platform: dict[str, PlatformCh
 
 def somebody_owns_what_is_there(langfuse: Langfuse, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Nobody else could invite others or make a project: who signs in by the user pool is a member only."""
-    if _is_installed(platform) and langfuse.admin_email is None:
+    if is_installed(CHART, platform) and langfuse.admin_email is None:
         yield Problem(
             f"{_KEY}.adminEmail",
             "",
@@ -184,13 +184,9 @@ def pods_have_nodes(
     langfuse: Langfuse, platform: dict[str, PlatformChart], node_pools: dict[str, NodePool]
 ) -> Iterator[Problem]:
     """Each pod of Langfuse and of its stores can run on some node that one of its pools makes."""
-    there = [name for name, pool in node_pools.items() if not pool.retire]
-    missing = [(index, name) for index, name in enumerate(langfuse.pools) if name not in there]
-    for index, name in missing:
-        rule = "that pool retires" if name in node_pools else "no such pool"
-        fix = f"name one of {', '.join(there)}" if there else f"declare one under {NAMESPACE}:nodePools"
-        yield Problem(f"{_KEY}.pools[{index}]", name, rule, fix)
-    if missing or not langfuse.pools or not _is_installed(platform):
+    missing = list(missing_pools(f"{_KEY}.pools", langfuse.pools, node_pools))
+    yield from missing
+    if missing or not langfuse.pools or not is_installed(CHART, platform):
         return
     settings = cast(LangfuseSettings, cast(Any, langfuse.model_dump()))
     for part, spec in pod_specs(settings, described(node_pools), platform[CHART].values).items():
@@ -206,7 +202,7 @@ def pods_have_nodes(
 
 def values_leave_data_and_doors_alone(platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Where data is, who gets in and what runs is said in one place, and no value of the chart says otherwise."""
-    if not _is_installed(platform):
+    if not is_installed(CHART, platform):
         return
     values = platform[CHART].values
     for paths, rule, fix in (
@@ -239,7 +235,3 @@ RULES = (
     values_leave_data_and_doors_alone,
 )
 """Rules between Langfuse and other sections; each names the sections that it needs as its parameters."""
-
-
-def _is_installed(platform: Mapping[str, PlatformChart]) -> bool:
-    return CHART in platform and platform[CHART].enabled

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
+import yaml
 from pydantic import Field
 
 from components.accelerators import Vendor
@@ -16,8 +17,8 @@ from components.pools import Pool
 from components.release import read_chart
 from schema.fields import PoolName, Section
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart
-from schema.pod_room import without_room
+from schema.platform import PlatformChart, is_installed
+from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
 
@@ -60,6 +61,9 @@ _STORES = (
     "etcd.fullnameOverride",
     "etcd.persistence",
     "etcd.removeMemberOnContainerTermination",
+    "etcd.initialClusterState",
+    *(f"etcd.{what}" for what in ("extraEnvVars", "extraEnvVarsCM", "extraEnvVarsSecret")),
+    *(f"etcd.image.{what}" for what in ("tag", "digest")),
     "pulsarv3.name",
     "pulsarv3.nameOverride",
     "pulsarv3.fullnameOverride",
@@ -82,6 +86,13 @@ _WAYS_IN = (
     *(f"{part}.extraEnv" for part in (*STANDALONE, *CLUSTER)),
 )
 """Values by which somebody would get in from outside, or without a password."""
+_FILES, _FILE = "extraConfigFiles", "user.yaml"
+"""The chart's value with Milvus's own settings, and the one file of it that Milvus reads."""
+_SETTINGS = (
+    *("common.security", "common.storageType"),
+    *("etcd", "kafka", "metastore", "minio", "mq", "pulsar", "tikv", "woodpecker"),
+)
+"""Milvus's own settings that say the same; a name stands for all below it."""
 
 
 class MilvusGpu(Section):
@@ -110,7 +121,7 @@ class Milvus(Section):
 
 def settings_have_their_chart(milvus: Milvus, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """What is said of Milvus is said of something that is there."""
-    if milvus.model_fields_set and not _is_installed(platform):
+    if milvus.model_fields_set and not is_installed(CHART, platform):
         yield Problem(
             _KEY,
             "",
@@ -143,12 +154,12 @@ def pods_have_nodes(
     milvus: Milvus, platform: dict[str, PlatformChart], node_pools: dict[str, NodePool]
 ) -> Iterator[Problem]:
     """Each pod of Milvus can run on some node that one of its pools makes."""
-    wrong = [*_missing("pools", milvus.pools, node_pools)]
+    wrong = [*missing_pools(f"{_KEY}.pools", milvus.pools, node_pools)]
     if milvus.gpu is not None:
-        wrong += _missing("gpu.pools", milvus.gpu.pools, node_pools)
+        wrong += missing_pools(f"{_KEY}.gpu.pools", milvus.gpu.pools, node_pools)
         wrong += [] if wrong else _wrong_gpus(milvus.gpu, described(node_pools))
     yield from wrong
-    if wrong or not _is_installed(platform):
+    if wrong or not is_installed(CHART, platform):
         return
     settings = cast(MilvusSettings, cast(Any, milvus.model_dump()))
     for part, spec in pod_specs(settings, described(node_pools), platform[CHART].values).items():
@@ -166,7 +177,7 @@ def pods_have_nodes(
 
 def values_leave_data_and_doors_alone(milvus: Milvus, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Where data is, who gets in and what runs is said in one place, and no value of the chart says otherwise."""
-    if not _is_installed(platform):
+    if not is_installed(CHART, platform):
         return
     values = platform[CHART].values
     for paths, rule, fix in (
@@ -177,6 +188,7 @@ def values_leave_data_and_doors_alone(milvus: Milvus, platform: dict[str, Platfo
         for path in paths:
             if value_at(values, path) is not None:
                 yield Problem(f"{NAMESPACE}:platform.{CHART}.values.{path}", "", rule, fix)
+    yield from _wrong_files(values)
     tag = value_at(values, _TAG)
     if tag is None:
         return
@@ -199,13 +211,52 @@ RULES = (
 """Rules between Milvus and other sections; each names the sections that it needs as its parameters."""
 
 
-def _missing(where: str, pools: Sequence[str], node_pools: Mapping[str, NodePool]) -> Iterator[Problem]:
-    there = [name for name, pool in node_pools.items() if not pool.retire]
-    for index, name in enumerate(pools):
-        if name not in there:
-            rule = "that pool retires" if name in node_pools else "no such pool"
-            fix = f"name one of {', '.join(there)}" if there else "declare one under eksai:nodePools"
-            yield Problem(f"{_KEY}.{where}[{index}]", name, rule, fix)
+def _wrong_files(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with Milvus's own settings, which hold over those that the chart writes."""
+    files = values.get(_FILES, {})
+    key = f"{NAMESPACE}:platform.{CHART}.values.{_FILES}"
+    if not isinstance(files, Mapping):
+        yield Problem(key, "", "a mapping of files", f"write {_FILE}: | and Milvus's settings below it")
+        return
+    for name, text in cast(Mapping[str, Any], files).items():
+        if name != _FILE:
+            # The chart has a file of its own beside it, and a second one of that name would take its place.
+            yield Problem(f"{key}.{name}", "", f"the file with settings of a stack's own is {_FILE}", "put them there")
+            continue
+        settings = _read(text)
+        if settings is None:
+            rule = "Milvus's settings as text, which is a YAML mapping"
+            yield Problem(f"{key}.{name}", "", rule, 'for example "proxy: {maxNameLength: 128}"')
+            continue
+        for said in _SETTINGS:
+            paths = [path for path in _paths(settings) if _compared(path).startswith(_compared(said))]
+            if paths:
+                rule = f"{said}: where Milvus keeps data and whom it lets in follow from the stack"
+                yield Problem(f"{key}.{name}", ", ".join(paths), rule, "remove it")
+
+
+def _read(text: object) -> Mapping[str, Any] | None:
+    """What a file of settings says, None if it is none."""
+    try:
+        said: object = yaml.safe_load(text) if isinstance(text, str) else None
+    except yaml.YAMLError:
+        return None
+    return cast(Mapping[str, Any], said) if isinstance(said, Mapping) else None
+
+
+def _paths(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """The dotted path of each setting."""
+    for key, value in settings.items():
+        path = f"{above}.{key}" if above else str(key)
+        if isinstance(value, Mapping):
+            yield from _paths(cast(Mapping[str, Any], value), path)
+        else:
+            yield path
+
+
+def _compared(path: str) -> str:
+    """A setting's path as Milvus compares it, whatever the separators and the case."""
+    return re.sub("[/_.]", "", path).lower()
 
 
 def _wrong_gpus(gpu: MilvusGpu, pools: Sequence[Pool]) -> Iterator[Problem]:
@@ -238,10 +289,6 @@ def _wrong_gpus(gpu: MilvusGpu, pools: Sequence[Pool]) -> Iterator[Problem]:
             f"a pod gets one share of a GPU of {', '.join(shared)}",
             "set it to 1, or name pools whose GPUs are not shared",
         )
-
-
-def _is_installed(platform: Mapping[str, PlatformChart]) -> bool:
-    return CHART in platform and platform[CHART].enabled
 
 
 def _minor() -> str:

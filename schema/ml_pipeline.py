@@ -11,7 +11,7 @@ from schema.base import Repository
 from schema.fields import Amount, BucketName, PoolName, RepositoryName, Section, matches, refuse
 from schema.node_pools import NodePool
 from schema.platform import PlatformChart
-from schema.pod_room import without_room
+from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
 
@@ -192,13 +192,8 @@ def pipeline_pods_have_nodes(ml_pipeline: MlPipeline, node_pools: dict[str, Node
 
 
 def _missing_pools(ml_pipeline: MlPipeline, node_pools: dict[str, NodePool]) -> Iterator[Problem]:
-    there = [name for name, pool in node_pools.items() if not pool.retire]
     for key, names in {"pools": ml_pipeline.pools, "rayPools": ml_pipeline.ray_pools}.items():
-        for index, name in enumerate(names):
-            if name not in there:
-                rule = "that pool retires" if name in node_pools else "no such pool"
-                fix = f"name one of {', '.join(there)}" if there else "declare one under eksai:nodePools"
-                yield Problem(f"{_SECTION}.{key}[{index}]", name, rule, fix)
+        yield from missing_pools(f"{_SECTION}.{key}", names, node_pools)
 
 
 RULES = (pipeline_has_its_charts, pipeline_has_its_repository, pipeline_pods_have_nodes)

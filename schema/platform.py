@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator
@@ -80,6 +80,16 @@ class PlatformChart(Section):
     """The version of what it has stored, for charts whose upgrades migrate that without a way back. Quote it."""
     values: Annotated[dict[str, Any], AfterValidator(_check_values)] = {}
     """Helm values laid over those of the chart file."""
+
+
+def is_installed(name: str, platform: Mapping[str, PlatformChart]) -> bool:
+    """Whether a chart runs in the cluster.
+
+    Args:
+        name: the chart's name.
+        platform: the stack's charts.
+    """
+    return name in platform and platform[name].enabled
 
 
 def data_is_migrated_by_an_explicit_word_only(platform: dict[str, PlatformChart]) -> Iterator[Problem]:

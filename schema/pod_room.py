@@ -1,6 +1,6 @@
 """Whether a workload's pod can run on the pools that a stack file names for it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -10,8 +10,25 @@ from components.compute.pool_declaration import NodePoolSettings, labels_of, tai
 from components.compute.shared_capacity import overlay_specs
 from policies.rules.judging.pod_placement import fits
 from schema.node_pools import NodePool
+from schema.problems import NAMESPACE, Problem
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
+
+
+def missing_pools(key: str, names: Sequence[str], node_pools: Mapping[str, NodePool]) -> Iterator[Problem]:
+    """What is wrong with a list of pools some of which are not there, or not for long.
+
+    Args:
+        key: the key of the list in the stack file.
+        names: the pools that it names.
+        node_pools: the stack's pools.
+    """
+    there = [name for name, pool in node_pools.items() if not pool.retire]
+    for index, name in enumerate(names):
+        if name not in there:
+            rule = "that pool retires" if name in node_pools else "no such pool"
+            fix = f"name one of {', '.join(there)}" if there else f"declare one under {NAMESPACE}:nodePools"
+            yield Problem(f"{key}[{index}]", name, rule, fix)
 
 
 def without_room(pod: Mapping[str, Any], pools: Iterable[str], node_pools: Mapping[str, NodePool]) -> str | None:

@@ -17,7 +17,7 @@ from components.workloads.ray_pods import (
 from schema.fields import Amount, PoolName, Section, matches, quantity, refuse
 from schema.node_pools import NodePool
 from schema.platform import PlatformChart
-from schema.pod_room import without_room
+from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
 
@@ -215,13 +215,8 @@ def ray_pods_have_nodes(ray_clusters: dict[str, RayCluster], node_pools: dict[st
 
 def _missing_pools(name: str, cluster: RayCluster, node_pools: Mapping[str, NodePool]) -> Iterator[Problem]:
     named = {"head": cluster.head.pools} | {f"groups.{group}": s.pools for group, s in cluster.groups.items()}
-    there = [pool for pool, declared in node_pools.items() if not declared.retire]
     for where, pools in named.items():
-        for index, pool in enumerate(pools):
-            if pool not in there:
-                rule = "that pool retires" if pool in node_pools else "no such pool"
-                fix = f"name one of {', '.join(there)}" if there else "declare one under eksai:nodePools"
-                yield Problem(_key(name, where, f"pools[{index}]"), pool, rule, fix)
+        yield from missing_pools(_key(name, where, "pools"), pools, node_pools)
 
 
 def _head_pod(name: str, cluster: RayClusterSettings, around: Surroundings) -> dict[str, Any]:

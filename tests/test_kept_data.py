@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from automation.engine import Engine, find_engine, find_kubernetes
-from automation.errors import EngineError, NothingKept, Protected
+from automation.errors import EngineError, NotAllKept, Protected
 from automation.events import Resource
 from automation.local import LocalCloud
 from automation.project import Project
@@ -18,6 +18,7 @@ from tests.plans import planned
 from tools.scratch import scratch_project
 
 DATA = {
+    "aws:cognito/userGroup:UserGroup",
     "aws:cognito/userPool:UserPool",
     "aws:ebs/volume:Volume",
     "aws:ecr/lifecyclePolicy:LifecyclePolicy",
@@ -48,20 +49,22 @@ DATA = {
 """Types that hold data, or are set on what does."""
 
 GROUND = {
+    "aws:cloudwatch/logGroup:LogGroup",
     "aws:ec2/networkInterface:NetworkInterface",
     "aws:ec2/securityGroup:SecurityGroup",
     "aws:ec2/subnet:Subnet",
     "aws:ec2/vpc:Vpc",
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     "pulumi:providers:aws",
+    "pulumi:providers:random",
 }
-"""What databases and Lustre lie in, and through whom all is reached."""
+"""What databases and Lustre lie in and write to, and through whom all is reached."""
 
 
 def closure(resources: Mapping[str, Registration]) -> set[str]:
-    """What is protected, and what the engine keeps with it."""
+    """What is protected, but for the cluster, and what the engine keeps with it."""
     kept: set[str] = set()
-    ahead = [urn for urn, resource in resources.items() if resource.protect and "eks/cluster:Cluster" not in urn]
+    ahead = [urn for urn, resource in resources.items() if resource.protect and "eks:index:Cluster" not in urn]
     while ahead:
         urn = ahead.pop()
         if urn in resources and urn not in kept:
@@ -82,7 +85,7 @@ def test_what_is_kept_stands_on_no_cluster():
     """The engine keeps what something protected depends on, by its parents' dependencies too."""
     kept = closure({resource.urn: resource for resource in planned("prod").resources})
     assert types(kept) <= DATA | GROUND
-    assert types(kept) >= DATA - {"aws:cognito/userPool:UserPool"}
+    assert types(kept) >= DATA
 
 
 def test_a_stack_whose_data_goes_with_it_protects_nothing():
@@ -104,15 +107,14 @@ def engine() -> Engine:
         pytest.skip(str(error).splitlines()[0])
 
 
-def with_mode(folder: Path, stack: str, mode: str) -> Project:
-    """A project whose stack treats data so, and whose cluster and accounts may be deleted."""
-    folder.mkdir(exist_ok=True)
-    project = scratch_project(folder)
+def say(project: Project, stack: str, mode: str) -> None:
+    """Lets a stack treat data so, and accounts like it; its cluster may be deleted."""
     file = project.stack_file(stack)
-    text = file.read_text(encoding="utf-8").replace("deletionProtection: true", "deletionProtection: false")
-    text = text.replace("  eksai:dataProtection: {mode: delete}\n", "")
-    file.write_text(f"{text}  eksai:dataProtection: {{mode: {mode}}}\n", encoding="utf-8")
-    return project
+    text = file.read_text(encoding="utf-8").replace("    deletionProtection: true", "    deletionProtection: false")
+    if mode == "delete":
+        text = text.replace("deletionProtection: true", "deletionProtection: false")
+    lines = [line for line in text.splitlines() if "eksai:dataProtection" not in line]
+    file.write_text("\n".join([*lines, f"  eksai:dataProtection: {{mode: {mode}}}", ""]), encoding="utf-8")
 
 
 def ids(state: dict[str, Any]) -> dict[str, str]:
@@ -132,7 +134,8 @@ def test_data_stays_is_found_again_and_goes_when_it_is_meant_to(
             find_kubernetes()
         except EngineError as error:
             pytest.skip(str(error).splitlines()[0])
-    project = with_mode(tmp_path, name, "keep")
+    project = scratch_project(tmp_path)
+    say(project, name, "keep")
     cloud = LocalCloud(project, name, kubernetes=kubernetes)
     with cloud.running(), open_local(project, name, engine, kubernetes=kubernetes) as stack:
         stack.up()
@@ -155,10 +158,10 @@ def test_data_stays_is_found_again_and_goes_when_it_is_meant_to(
         after = ids(stack.export())
         assert {urn: after[urn] for urn in kept} == kept
         assert stack.preview().is_unchanged
-    with_mode(tmp_path, name, "delete")
+    say(project, name, "delete")
     with cloud.running(), open_local(project, name, engine, kubernetes=kubernetes) as stack:
         stack.up()
-        with pytest.raises(NothingKept):
+        with pytest.raises(NotAllKept):
             stack.destroy(keep_data=True)
         stack.destroy()
         assert cloud.status().resources == 0, "the account is empty"

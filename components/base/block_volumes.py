@@ -46,7 +46,7 @@ class BlockVolumes(pulumi.ComponentResource):
         for claim in args["claims"]:
             volume = aws.ebs.Volume(
                 claim.volume,
-                availability_zone=zones[claim.place % len(zones)],
+                availability_zone=claim.zone(zones),
                 size=claim.gib,
                 type="gp3",
                 encrypted=True,

@@ -73,7 +73,12 @@ class UserPool(pulumi.ComponentResource):
         )
         for group, description in ((USERS, "May use the applications"), (ADMINS, "Administer the applications")):
             aws.cognito.UserGroup(
-                f"{name}-{group}", name=group, description=description, user_pool_id=pool.id, opts=self._child
+                f"{name}-{group}",
+                name=group,
+                description=description,
+                user_pool_id=pool.id,
+                # Whoever is in it would be in none, if it went and came back.
+                opts=pulumi.ResourceOptions.merge(self._child, _protection(args)),
             )
         clients: dict[str, SignInClient] = {}
         for application in args["applications"]:
@@ -117,7 +122,7 @@ class UserPool(pulumi.ComponentResource):
             account_recovery_setting={"recovery_mechanisms": [{"name": "verified_email", "priority": 1}]},
             deletion_protection="ACTIVE" if args["deletion_protection"] else "INACTIVE",
             # AWS's protection stops a destroy halfway; this one stops it before anything is deleted.
-            opts=pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(protect=args["deletion_protection"])),
+            opts=pulumi.ResourceOptions.merge(self._child, _protection(args)),
         )
 
     def _client(
@@ -165,6 +170,10 @@ class UserPool(pulumi.ComponentResource):
             opts=self._child,
         )
         return SignInClient(client_id=client.id, secret_name=once(secret.name, version.id))
+
+
+def _protection(args: UserPoolArgs) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(protect=args["deletion_protection"])
 
 
 def domain_prefix(cluster_name: str, account_id: str) -> str:

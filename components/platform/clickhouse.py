@@ -4,6 +4,7 @@ A Helm release does not make them: it would take them away together with the ope
 for none of them to work. What is said of the operator was read 2026-12-01 in its source and issues, 0.0.2 to 0.0.5.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -87,9 +88,11 @@ class Clickhouse(pulumi.ComponentResource):
             },
             child,
         )
-        made = _make(f"{name}-keepers", "KeeperCluster", keeper_spec(args), child)
+        made = _make(f"{name}-keepers", "KeeperCluster", keeper_spec(args), ("Ready", "Healthy"), child)
         after = pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[made, secret]))
-        _make(name, "ClickHouseCluster", server_spec(args), after)
+        # The first is true once any server answers. Until the last one is, the operator may still drop a server's
+        # database to make it anew as a replicated one.
+        _make(name, "ClickHouseCluster", server_spec(args), ("Ready", "Healthy", "SchemaInSync"), after)
         self.register_outputs({})
 
 
@@ -174,7 +177,9 @@ def _pods(kind: str, args: ClickhouseArgs) -> dict[str, Any]:
     }
 
 
-def _make(logical: str, kind: str, spec: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Resource:
+def _make(
+    logical: str, kind: str, spec: Mapping[str, Any], conditions: Sequence[str], opts: pulumi.ResourceOptions
+) -> pulumi.Resource:
     return kubernetes.apiextensions.CustomResource(
         logical,
         api_version="clickhouse.com/v1alpha1",
@@ -182,7 +187,7 @@ def _make(logical: str, kind: str, spec: Mapping[str, Any], opts: pulumi.Resourc
         metadata={
             "name": CLICKHOUSE,
             "namespace": NAMESPACE,
-            "annotations": {"pulumi.com/waitFor": "condition=Ready"},
+            "annotations": {"pulumi.com/waitFor": json.dumps([f"condition={condition}" for condition in conditions])},
         },
         spec=spec,
         opts=opts,

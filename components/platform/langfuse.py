@@ -11,6 +11,7 @@ from typing import Any
 
 import pulumi
 
+from components.bucket import owner_statements
 from components.delivered_secret import DeliveredSecret
 from components.domain import Domain
 from components.langfuse import (
@@ -32,14 +33,13 @@ from components.langfuse import (
     LangfuseStores,
 )
 from components.network_isolation import Addresses, NetworkIsolation, Pods
-from components.partition import dns_suffix_of
 from components.platform import clickhouse
 from components.platform.catalog import CHARTS
 from components.platform.clickhouse import Clickhouse
 from components.platform.ingress import INGRESS_CLASS, alb_annotations
 from components.pod_identity import PodIdentity
 from components.policy_document import document
-from components.pools import Pool, placement
+from components.pools import Pool, named, placement
 from components.release import overlaid, read_chart
 from components.sign_in import CLIENT_ID, CLIENT_SECRET, SignIn
 from components.web_apps import WEB_APPS
@@ -100,14 +100,15 @@ class Langfuse(pulumi.ComponentResource):
         super().__init__("eksai:index:Langfuse", name, {}, opts)
         self._child = child = pulumi.ResourceOptions(parent=self)
         storage, domain, sign_in = args["storage"], args["domain"], args["sign_in"]
-        s3 = f"s3.{args['region']}.{dns_suffix_of(args['region'])}"
         PodIdentity(
             name,
             {
                 "cluster_name": args["cluster_name"],
                 "namespace": APP.namespace,
                 "service_account": ACCOUNT,
-                "policies": {"bucket": _access(storage.bucket_arn, args["key_arn"], s3)},
+                "policies": {
+                    "bucket": document(*owner_statements(storage.bucket_arn, args["key_arn"], args["region"]))
+                },
             },
             child,
         )
@@ -126,7 +127,7 @@ class Langfuse(pulumi.ComponentResource):
             {
                 "settings": args,
                 "secret_name": storage.secret_name,
-                "pools": _named(args["pools"], args["stack_pools"]),
+                "pools": named(args["pools"], args["stack_pools"]),
                 "image_registry": args["image_registry"],
             },
             child,
@@ -173,7 +174,7 @@ def plain_values(settings: LangfuseSettings, stack_pools: Sequence[Pool]) -> dic
         settings: what the stack says of Langfuse.
         stack_pools: all pools of the stack, those that the settings name among them.
     """
-    pools, bundled = _named(settings["pools"], stack_pools), settings["stores"] == "bundled"
+    pools, bundled = named(settings["pools"], stack_pools), settings["stores"] == "bundled"
     where = placement(pools) if pools else {}
     postgres: dict[str, Any] = {
         "deploy": bundled,
@@ -241,7 +242,7 @@ def pod_specs(
         overlaid(read_chart(CHARTS["langfuse"]).values, plain_values(settings, stack_pools)),
         own_values,
     )
-    common, pools = values["langfuse"], _named(settings["pools"], stack_pools)
+    common, pools = values["langfuse"], named(settings["pools"], stack_pools)
     specs = {part: _spec(part, common[part]["resources"], common) for part in ("web", "worker")}
     if settings["stores"] == "bundled":
         specs |= {part: _spec(part, values[part]["resources"], values[part]) for part in ("postgresql", "redis")}
@@ -334,35 +335,6 @@ def _reached_by(args: LangfuseArgs) -> Iterator[Pods | Addresses]:
         yield Addresses(args["node_ranges"], (_WEB,))
 
 
-def _access(bucket_arn: pulumi.Input[str], key_arn: pulumi.Input[str], s3: str) -> pulumi.Output[str]:
-    """The policy of its pods: all of its bucket's objects, and nothing else."""
-    return document(
-        {
-            "Effect": "Allow",
-            "Action": [
-                "s3:GetObject",
-                "s3:PutObject",
-                "s3:DeleteObject",
-                "s3:AbortMultipartUpload",
-                "s3:ListMultipartUploadParts",
-            ],
-            "Resource": pulumi.Output.concat(bucket_arn, "/*"),
-        },
-        {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": bucket_arn},
-        {
-            "Effect": "Allow",
-            "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
-            "Resource": key_arn,
-            "Condition": {"StringEquals": {"kms:ViaService": s3}},
-        },
-    )
-
-
 def _of(key: str) -> dict[str, Any]:
     """A value of Langfuse's own Secret, as the chart and Kubernetes refer to it."""
     return {"secretKeyRef": {"name": SECRET, "key": key}}
-
-
-def _named(names: Sequence[str], pools: Sequence[Pool]) -> list[Pool]:
-    by_name = {pool.name: pool for pool in pools}
-    return [by_name[name] for name in names]

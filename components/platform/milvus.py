@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pulumi
 
+from components.bucket import owner_statements
 from components.delivered_secret import DeliveredSecret
 from components.gpu_sharing import resource_of
 from components.milvus import ACCOUNT, NAMESPACE, ROOT_PASSWORD, MilvusSettings, MilvusStores
@@ -18,7 +19,7 @@ from components.platform.catalog import CHARTS
 from components.platform.pool_values import value_at
 from components.pod_identity import PodIdentity
 from components.policy_document import document
-from components.pools import POOL_LABEL, Pool, placement
+from components.pools import POOL_LABEL, Pool, named, placement
 from components.release import overlaid, read_chart
 
 SECRET = "milvus-root"
@@ -70,7 +71,7 @@ class Milvus(pulumi.ComponentResource):
                 "cluster_name": args["cluster_name"],
                 "namespace": NAMESPACE,
                 "service_account": ACCOUNT,
-                "policies": {"data": _access(stores.bucket_arn, args["key_arn"], s3)},
+                "policies": {"data": document(*owner_statements(stores.bucket_arn, args["key_arn"], region))},
             },
             child,
         )
@@ -97,7 +98,7 @@ def plain_values(settings: MilvusSettings, stack_pools: Sequence[Pool]) -> dict[
         stack_pools: all pools of the stack, those that the settings name among them.
     """
     cluster, pulsar, gpu = settings["mode"] == "cluster", settings["message_queue"] == "pulsar", settings["gpu"]
-    pools = _named(settings["pools"], stack_pools)
+    pools = named(settings["pools"], stack_pools)
     values: dict[str, Any] = {
         "cluster": {"enabled": cluster},
         "etcd": {"replicaCount": 3 if cluster else 1, "pdb": {"create": cluster}},
@@ -118,7 +119,7 @@ def plain_values(settings: MilvusSettings, stack_pools: Sequence[Pool]) -> dict[
         where = {"nodeSelector": {POOL_LABEL: pools[0].name}, "tolerations": placement(pools)["tolerations"]}
         values = overlaid(values, {"pulsarv3": dict.fromkeys(_PULSAR, where)})
     if gpu is not None:
-        on = _named(gpu["pools"], stack_pools)
+        on = named(gpu["pools"], stack_pools)
         devices = {resource_of(on[0].sharing): str(gpu["count"])}
         own = {**placement(on), "resources": {"requests": devices, "limits": devices}}
         values = overlaid(values, {part: own for part in components(settings) if part in ON_GPUS})
@@ -176,36 +177,3 @@ def _environment(part: str, settings: MilvusSettings) -> Iterator[dict[str, Any]
     if part in _COORDINATORS:
         reference = {"secretKeyRef": {"name": SECRET, "key": ROOT_PASSWORD}}
         yield {"name": "COMMON_SECURITY_DEFAULTROOTPASSWORD", "valueFrom": reference}
-
-
-def _access(bucket_arn: pulumi.Input[str], key_arn: pulumi.Input[str], s3: str) -> pulumi.Output[str]:
-    """The policy of its pods: all of its bucket's objects, and nothing else."""
-    return document(
-        {
-            "Effect": "Allow",
-            "Action": [
-                "s3:GetObject",
-                "s3:PutObject",
-                "s3:DeleteObject",
-                "s3:AbortMultipartUpload",
-                "s3:ListMultipartUploadParts",
-            ],
-            "Resource": pulumi.Output.concat(bucket_arn, "/*"),
-        },
-        {
-            "Effect": "Allow",
-            "Action": ["s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads"],
-            "Resource": bucket_arn,
-        },
-        {
-            "Effect": "Allow",
-            "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
-            "Resource": key_arn,
-            "Condition": {"StringEquals": {"kms:ViaService": s3}},
-        },
-    )
-
-
-def _named(names: Sequence[str], pools: Sequence[Pool]) -> list[Pool]:
-    by_name = {pool.name: pool for pool in pools}
-    return [by_name[name] for name in names]

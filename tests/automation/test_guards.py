@@ -1,10 +1,12 @@
 """What is refused between a preview and an up, and before a destroy."""
 
+from typing import Any
+
 import pytest
 
-from automation.errors import Irreplaceable, NothingKept, PoolNotRetired, Protected
+from automation.errors import DataAtRisk, Irreplaceable, NotAllKept, PoolNotRetired, Protected
 from automation.events import Resource
-from automation.guards import hold_protected, irreplaceable, protected, vanishing_pools
+from automation.guards import DATA, grown_sets, hold, hold_protected, irreplaceable, protected, vanishing_pools
 from automation.results import ResourceChange, Result
 
 FREE = {"urn": "urn:pulumi:prod::eksai::a:b:C::free"}
@@ -85,9 +87,35 @@ def test_data_is_kept_where_it_is_protected():
     hold_protected("prod", [], keep_data=True)
 
 
-def test_nothing_is_deleted_where_data_was_to_be_kept_and_would_not_be():
-    with pytest.raises(NothingKept, match="mode: keep"):
-        hold_protected("dev", [FREE], keep_data=True)
+POOL = {"urn": "urn:pulumi:prod::eksai::aws:cognito/userPool:UserPool::user-pool", "protect": True}
+
+
+@pytest.mark.parametrize("protected_too", [[], [POOL], BUCKETS], ids=["nothing", "accounts", "other buckets"])
+@pytest.mark.parametrize("type_", sorted(DATA))
+def test_nothing_is_deleted_where_data_was_to_be_kept_and_some_would_not_be(type_: str, protected_too: list[Any]):
+    """As in a stack that was last brought up before there was any protection, but for that of accounts."""
+    urn = f"urn:pulumi:prod::eksai::{type_}::precious"
+    with pytest.raises(NotAllKept, match="mode: keep") as refusal:
+        hold_protected("prod", [FREE, *protected_too, {"urn": urn}], keep_data=True)
+    assert "precious" in str(refusal.value)
+
+
+def test_members_without_data_do_not_join_one_that_has_it():
+    volume = "aws:ebs/volume:Volume"
+    names = [f"milvus-data-milvus-etcd-{member}" for member in range(3)]
+    grown = preview((volume, names[0], "same"), *((volume, name, "create") for name in names[1:]))
+    assert grown_sets(grown) == ["milvus-data-milvus-etcd"]
+    with pytest.raises(DataAtRisk, match=r"docs/milvus\.md"):
+        hold(grown, None, allow_replacement=True)
+
+
+def test_a_set_that_is_all_new_or_all_old_is_let_through():
+    volume = "aws:ebs/volume:Volume"
+    names = [f"milvus-data-milvus-etcd-{member}" for member in range(3)]
+    for op in ("create", "same", "update", "delete"):
+        assert grown_sets(preview(*((volume, name, op) for name in names))) == []
+    server = "langfuse-clickhouse-storage-volume-langfuse-clickhouse-0"
+    assert grown_sets(preview((volume, f"{server}-0-0", "same"), (volume, f"{server}-1-0", "create"))) == []
 
 
 def test_a_protected_cluster_is_no_data_and_stops_a_destroy_that_keeps_data():

@@ -159,7 +159,7 @@ def test_an_application_that_the_stack_lacks_is_named_with_those_that_it_has(pro
     file.write_text(text[:start] + text[end:], encoding="utf-8")
     run = eksai("open", "jupyterhub", "prod", "-C", str(project.root))
     assert run.returncode == 1
-    assert run.stderr == "prod has no jupyterhub. It has: argo-workflows, ml-cluster.\n"
+    assert run.stderr == "prod has no jupyterhub. It has: argo-workflows, langfuse, ml-cluster.\n"
 
 
 def test_a_stack_file_of_documentation_is_told_so_before_anything_is_tried():

@@ -58,7 +58,8 @@ def test_the_secret_has_every_key_whatever_the_stores_are():
     keys = {
         *(langfuse.SALT, langfuse.ENCRYPTION_KEY, langfuse.NEXTAUTH_SECRET, langfuse.ADMIN_PASSWORD),
         *(langfuse.POSTGRES_PASSWORD, langfuse.REDIS_PASSWORD, langfuse.CLICKHOUSE_PASSWORD),
-        *(langfuse.PUBLIC_KEY, langfuse.SECRET_KEY),
+        *(langfuse.PUBLIC_KEY, langfuse.SECRET_KEY, langfuse.INTERSERVER_PASSWORD, langfuse.CLUSTER_SECRET),
+        *(langfuse.MANAGEMENT_PASSWORD, langfuse.KEEPER_IDENTITY, langfuse.NAMED_COLLECTIONS_KEY),
     }
     assert written(built("bundled")).keys() == keys
 

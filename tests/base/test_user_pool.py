@@ -79,6 +79,8 @@ def test_deletion_protection_is_the_stacks_choice(given: bool, told: str):
     pool = built(deletion_protection=given).only(POOL)
     assert pool.inputs["deletionProtection"] == told
     assert pool.protect is given, "a destroy is refused before anything is deleted"
+    groups = built(deletion_protection=given).all(GROUP)
+    assert [group.protect for group in groups] == [given, given], "a group that goes takes along who is in it"
 
 
 def test_there_are_a_group_of_users_and_one_of_administrators():

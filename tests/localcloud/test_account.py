@@ -106,7 +106,7 @@ def test_what_is_gone_cannot_be_updated(cloud):
 
 def test_an_unknown_type_is_refused_with_the_way_out(cloud):
     with pytest.raises(AwsError, match="declare it"):
-        cloud.account.create("aws:rds/instance:Instance", "db", {}, cloud.identity)
+        cloud.account.create("aws:redshift/cluster:Cluster", "db", {}, cloud.identity)
 
 
 def test_of_many_who_want_one_name_one_gets_it(cloud):

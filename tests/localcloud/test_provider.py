@@ -154,7 +154,7 @@ def test_a_refusal_reaches_the_engine_with_its_code(engine):
 
 def test_a_type_that_nobody_declared_says_where_to(engine):
     with pytest.raises(grpc.RpcError) as refusal:
-        engine.check("aws:rds/instance:Instance", {})
+        engine.check("aws:redshift/cluster:Cluster", {})
     assert "declare it" in refusal.value.details()
 
 

@@ -49,6 +49,8 @@ def argo(*, sign_in: bool = False, domain: bool = False, region: str = "us-west-
             )
             if sign_in
             else None,
+            keep=True,
+            after=[],
         )
         return ArgoWorkflows("argo-workflows", args)
 

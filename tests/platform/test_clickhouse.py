@@ -1,6 +1,7 @@
 """ClickHouse as the operator is told to make it."""
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,9 @@ def test_servers_come_after_keepers_that_work_and_the_password_that_is_there():
 @pytest.mark.parametrize("kind", ["KeeperCluster", "ClickHouseCluster"])
 def test_whoever_comes_after_finds_them_ready(kind: str):
     made = clickhouse().only(f"kubernetes:clickhouse.com/v1alpha1:{kind}").inputs["metadata"]
-    assert made["annotations"] == {"pulumi.com/waitFor": "condition=Ready"}
+    awaited = json.loads(made["annotations"]["pulumi.com/waitFor"])
+    assert {"condition=Ready", "condition=Healthy"} <= set(awaited), "Ready alone is true once any server answers"
+    assert ("condition=SchemaInSync" in awaited) is (kind == "ClickHouseCluster"), "before, a database may be dropped"
     assert (made["name"], made["namespace"]) == (CLICKHOUSE, NAMESPACE)
 
 

@@ -70,9 +70,11 @@ def values(**said: Any) -> dict[str, Any]:
     return plain
 
 
-def objects(own: dict[str, Any] | None = None, registry: str | None = None, **said: Any) -> Objects:
+def objects(
+    own: dict[str, Any] | None = None, registry: str | None = None, *, is_upgrade: bool = False, **said: Any
+) -> Objects:
     told = overlaid(CHART.values, ChartSource(image_registry=registry).images(CHART))
-    return rendered(CHART, overlaid(overlaid(told, values(**said)), own or {}))
+    return rendered(CHART, overlaid(overlaid(told, values(**said)), own or {}), is_upgrade=is_upgrade)
 
 
 def pods(made: Objects) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -213,6 +215,52 @@ def test_a_member_of_etcd_stays_one_when_its_pod_ends(mode: str):
     (_, spec) = next(item for item in pods(objects(mode=mode)) if item[0] == "milvus-etcd")
     (container,) = spec["containers"]
     assert "lifecycle" not in container, "who left could not come back with the volume that it had"
+
+
+@pytest.mark.parametrize("mode", ["standalone", "cluster"])
+def test_a_member_of_etcd_starts_from_its_volume_and_nothing_else(mode: str):
+    spec = objects(mode=mode)["StatefulSet", "milvus-etcd"]["spec"]["template"]["spec"]
+    said = environment(spec)
+    assert (said["ETCD_START_FROM_SNAPSHOT"], said["ETCD_DISASTER_RECOVERY"]) == ("no", "no")
+    (mount,) = spec["containers"][0]["volumeMounts"]
+    assert mount["name"] == "data"
+    assert said["ETCD_DATA_DIR"].startswith(f"{mount['mountPath']}/")
+
+
+@pytest.mark.parametrize("is_upgrade", [False, True], ids=["install", "upgrade"])
+def test_members_of_etcd_without_data_find_each_other(is_upgrade: bool):
+    made = objects(mode="cluster", is_upgrade=is_upgrade)
+    etcd = made["StatefulSet", "milvus-etcd"]["spec"]
+    said = environment(etcd["template"]["spec"])
+    assert said["ETCD_INITIAL_CLUSTER_STATE"] == "new", "an install may have ended before there was a cluster"
+    assert said["ETCD_INITIAL_CLUSTER"].count("=http://") == etcd["replicas"] == 3
+    assert etcd["podManagementPolicy"] == "Parallel", "the first waits for the others"
+    assert made["Service", "milvus-etcd-headless"]["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_an_upgrade_restarts_no_member_of_etcd_for_nothing():
+    install, upgrade = (objects(mode="cluster", is_upgrade=later) for later in (False, True))
+    assert install["StatefulSet", "milvus-etcd"] == upgrade["StatefulSet", "milvus-etcd"]
+
+
+@pytest.mark.parametrize("is_upgrade", [False, True], ids=["install", "upgrade"])
+def test_pulsars_metadata_is_laid_out_whenever_it_is_missing(is_upgrade: bool):
+    made = objects(mode="cluster", message_queue="pulsar", is_upgrade=is_upgrade)
+    jobs = {name: item["spec"] for (kind, name), item in made.items() if kind == "Job"}
+    assert set(jobs) == {"milvus-pulsarv3-bookie-init", "milvus-pulsarv3-pulsar-init"}
+    for name, spec in jobs.items():
+        assert spec["ttlSecondsAfterFinished"] <= 60, f"{name} would be in the way of an upgrade that changes it"
+    (container,) = jobs["milvus-pulsarv3-bookie-init"]["template"]["spec"]["containers"]
+    script = container["args"][0]
+    assert script.index("if bin/bookkeeper shell whatisinstanceid") < script.index("initnewcluster"), "what is, stays"
+
+
+@pytest.mark.parametrize("is_upgrade", [False, True], ids=["install", "upgrade"])
+def test_nothing_of_pulsar_empties_a_volume(is_upgrade: bool):
+    for name, spec in pods(objects(mode="cluster", message_queue="pulsar", is_upgrade=is_upgrade)):
+        for container in [*spec["containers"], *(spec.get("initContainers") or ())]:
+            script = " ".join([*(container.get("command") or ()), *(container.get("args") or ())])
+            assert not re.search(r"bookieformat|metaformat|nukeexistingcluster|rm -r", script), name
 
 
 @each_variant

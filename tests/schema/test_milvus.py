@@ -136,6 +136,11 @@ def test_the_image_with_cuda_is_for_amd64():
         ({"proxy": {"extraEnv": []}}, "proxy.extraEnv"),
         ({"customConfigMap": "mine"}, "customConfigMap"),
         ({"fullnameOverride": "vectors"}, "fullnameOverride"),
+        ({"etcd": {"image": {"tag": "3.6.1-r1"}}}, "etcd.image.tag"),
+        ({"etcd": {"image": {"digest": "sha256:1"}}}, "etcd.image.digest"),
+        ({"etcd": {"extraEnvVars": [{"name": "ETCD_DATA_DIR", "value": "/tmp"}]}}, "etcd.extraEnvVars"),
+        ({"etcd": {"extraEnvVarsCM": "mine"}}, "etcd.extraEnvVarsCM"),
+        ({"etcd": {"initialClusterState": "new"}}, "etcd.initialClusterState"),
     ],
 )
 def test_no_value_of_the_chart_moves_data_or_opens_a_door(values: dict[str, Any], path: str):
@@ -146,6 +151,7 @@ def test_no_value_of_the_chart_moves_data_or_opens_a_door(values: dict[str, Any]
     "values",
     [
         {"extraConfigFiles": {"user.yaml": "proxy:\n  maxNameLength: 128\n"}},
+        {"extraConfigFiles": {"user.yaml": "queryNode: {mmap: {mmapEnabled: true}}\ncommon: {retentionDuration: 60}"}},
         {"queryNode": {"replicas": 6, "resources": {"limits": {"memory": "16Gi"}}}},
         {"service": {"annotations": {"a": "b"}}},
         {"etcd": {"resources": {"requests": {"cpu": "1"}}}},
@@ -153,6 +159,50 @@ def test_no_value_of_the_chart_moves_data_or_opens_a_door(values: dict[str, Any]
 )
 def test_other_values_are_the_stacks_own(values: dict[str, Any]):
     assert keys({"mode": "cluster"}, values) == []
+
+
+def told_of_file(text: Any) -> list[tuple[str, str]]:
+    return problems({}, {"extraConfigFiles": {"user.yaml": text}})
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("etcd: {rootPath: elsewhere}", "etcd"),
+        ("minio: {bucketName: mine, rootPath: elsewhere}", "minio"),
+        ("mq: {type: rocksmq}", "mq"),
+        ("woodpecker: {storage: {type: local}}", "woodpecker"),
+        ("pulsar: {address: elsewhere}", "pulsar"),
+        ("kafka: {brokerList: elsewhere}", "kafka"),
+        ("metastore: {type: tikv}", "metastore"),
+        ("tikv: {endpoints: elsewhere}", "tikv"),
+        ("common: {storageType: local, retentionDuration: 60}", "common.storageType"),
+        ("common: {security: {superUsers: ana}}", "common.security"),
+        # To Milvus these are the same as those above.
+        ("minio.bucketName: mine", "minio"),
+        ("MinIO: {bucketName: mine}", "minio"),
+        ("common.Security: {superUsers: ana}", "common.security"),
+        ("common: {security_authorizationEnabled: false}", "common.security"),
+        ("mq:", "mq"),
+    ],
+)
+def test_no_setting_of_milvus_moves_data_or_opens_a_door(text: str, setting: str):
+    ((key, rule),) = told_of_file(f"{text}\nproxy: {{maxNameLength: 128}}\n")
+    assert key == "platform.milvus.values.extraConfigFiles.user.yaml"
+    assert rule.startswith(f"{setting}: where Milvus keeps data")
+
+
+@pytest.mark.parametrize("text", ["proxy", "[proxy]", "", "proxy: {", {"proxy": {"maxNameLength": 128}}])
+def test_a_file_of_settings_is_the_text_of_a_mapping(text: Any):
+    ((key, rule),) = told_of_file(text)
+    assert key == "platform.milvus.values.extraConfigFiles.user.yaml"
+    assert "YAML mapping" in rule
+
+
+def test_no_file_takes_the_place_of_the_charts_own():
+    values = {"extraConfigFiles": {"default.yaml": "minio: {bucketName: mine}"}}
+    assert keys({}, values) == ["platform.milvus.values.extraConfigFiles.default.yaml"]
+    assert keys({}, {"extraConfigFiles": "proxy: {}"}) == ["platform.milvus.values.extraConfigFiles"]
 
 
 @pytest.mark.parametrize("tag", ["v2.5.27", "v3.0.1", "2.6.16", "v2.60.1", "v2.6.16-gpu"])

@@ -6,7 +6,7 @@ import pytest
 
 from components.platform.catalog import CHARTS
 from components.release import read_chart
-from schema.platform import PlatformChart, data_is_migrated_by_an_explicit_word_only
+from schema.platform import PlatformChart, data_is_migrated_by_an_explicit_word_only, is_installed
 from schema.problems import Problem
 
 KEEPING = {name: read_chart(path).data_version for name, path in CHARTS.items() if read_chart(path).data_version}
@@ -53,3 +53,8 @@ def test_what_is_not_installed_touches_no_data():
 def test_a_chart_without_data_has_no_version_of_it():
     (problem,) = problems("kuberay-operator", dataVersion="1")
     assert problem.fix == "remove the line"
+
+
+def test_a_chart_runs_if_it_is_listed_and_not_switched_off():
+    platform = {"milvus": PlatformChart(enabled=False), "langfuse": PlatformChart()}
+    assert [is_installed(name, platform) for name in ("langfuse", "milvus", "jupyterhub")] == [True, False, False]

@@ -391,7 +391,14 @@ def may(statements: list[Any], action: str, resource: str) -> bool:
 def workflow_account() -> list[Any]:
     """The statements of the account that Argo's chart makes, for a bucket of the same name as the pipeline's."""
     args = ArgoWorkflowsArgs(
-        keep_days=30, cluster_name="eksai-prod", region="us-west-2", key_arn=KEY, domain=None, sign_in=None
+        keep_days=30,
+        cluster_name="eksai-prod",
+        region="us-west-2",
+        key_arn=KEY,
+        domain=None,
+        sign_in=None,
+        keep=True,
+        after=[],
     )
     argo = run(lambda: ArgoWorkflows("argo-workflows", args))
     made = argo.named("argo-workflows-workflows-artifacts", "aws:iam/rolePolicy:RolePolicy").inputs["policy"]

@@ -113,11 +113,12 @@ charts' versions (2026-11-30): kuberay, external-secrets, aws-load-balancer-cont
 LATER_FIELDS = {
     "clickhouseclusters.clickhouse.com": (
         "externalSecret",
-        "{type: object, required: [name], properties: {name: {type: string}, policy: {enum: [Observe, Manage]}}}",
+        "{type: object, required: [name], "
+        "properties: {name: {type: string}, policy: {type: string, enum: [Observe, Manage]}}}",
     ),
 }
-"""Fields of `spec` that the chart's version has, and published CRDs that can be had lack: those of ClickHouse's operator
-are of February 2026 (0.0.2), and the field came in May."""
+"""Fields of `spec` that the chart's version has, and the published CRDs that can be had lack: those of ClickHouse's
+operator are of February 2026 (0.0.2), and the field came in May."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localcloud.cluster.crd_documents import documents_in, each_once, read_folder
+from localcloud.cluster.crd_documents import CrdDocument, documents_in, each_once, read_folder, with_field
+from tools.engine.crds import LATER_FIELDS
 
 SCHEMAS = Path(__file__).parents[3].parent / "shared" / "schemas"
 
@@ -59,3 +60,24 @@ def test_names_and_groups_of_published_definitions_are_those_that_a_parser_finds
     for one in small:
         parsed = yaml.load(one.text, Loader)
         assert (one.name, one.group) == (parsed["metadata"]["name"], parsed["spec"]["group"])
+
+
+def fields(document: CrdDocument) -> dict[str, object]:
+    (version,) = yaml.safe_load(document.text)["spec"]["versions"]
+    return version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+
+
+@pytest.mark.parametrize("name", LATER_FIELDS)
+def test_a_field_that_came_later_is_one_more_of_spec(name: str):
+    if not SCHEMAS.is_dir():
+        pytest.skip("published CRDs are not at hand")
+    (document,) = (one for one in read_folder(SCHEMAS / "crds-gz") if one.name == name)
+    field, schema = LATER_FIELDS[name]
+    added = with_field(document, field, schema)
+    assert fields(added) == {**fields(document), field: yaml.safe_load(schema)}
+    assert with_field(added, field, "{type: string}") == added, "what is there stays"
+
+
+def test_a_definition_without_fields_gets_none():
+    with pytest.raises(ValueError, match="without fields"):
+        with_field(CrdDocument("a.x.io", "x.io", crd("a.x.io")), "later", "{type: string}")
