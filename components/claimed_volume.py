@@ -22,7 +22,7 @@ class ClaimedVolume(pulumi.ComponentResource):
     """A PersistentVolume for an EBS volume, and the claim that it belongs to.
 
     Both are objects of the cluster only: they go with it and are made anew, and the EBS volume stays as it is. Each
-    names the other, so the claim is bound as soon as both are there, whatever its class says of waiting for a pod. The
+    names the other, so Kubernetes binds the claim within seconds, whatever its class says of waiting for a pod. The
     class is named all the same, by both: Kubernetes lets only claims of a class that allows it grow.
     """
 

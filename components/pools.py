@@ -33,6 +33,21 @@ class Pool:
     """CPU architectures of its nodes, as Kubernetes spells them."""
 
 
+def apart(labels: Mapping[str, str], pools: Sequence[Pool]) -> dict[str, Any]:
+    """The part of a pod's spec that puts it on nodes of some pools, and on none that has one of its kind already.
+
+    A spread over nodes would not do: while each node in sight has one of three, it lets the third join either.
+
+    Args:
+        labels: labels that those of its kind have, and no others.
+        pools: the pools that it is meant for; none: any node without taints.
+    """
+    where = placement(pools) if pools else {}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(labels)}}
+    others = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return {**where, "affinity": {**where.get("affinity", {}), **others}}
+
+
 def named(names: Iterable[str], pools: Iterable[Pool]) -> list[Pool]:
     """Some pools by their names, in the order of these.
 

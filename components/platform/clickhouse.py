@@ -26,7 +26,7 @@ from components.langfuse import (
     claims,
     keepers,
 )
-from components.pools import Pool, placement
+from components.pools import Pool, apart
 
 OPERATOR_NAMESPACE = "clickhouse-operator"
 """Where the operator runs, which asks servers and keepers how they are."""
@@ -153,16 +153,8 @@ def _pods(kind: str, args: ClickhouseArgs) -> dict[str, Any]:
                 "fsGroupChangePolicy": "OnRootMismatch",
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            # Not the operator's own keys for it: they would want a zone of its own for each.
-            "topologySpreadConstraints": [
-                {
-                    "maxSkew": 1,
-                    "topologyKey": "kubernetes.io/hostname",
-                    "whenUnsatisfiable": "DoNotSchedule",
-                    "labelSelector": {"matchLabels": {"app": app}},
-                }
-            ],
-            **(placement(args["pools"]) if args["pools"] else {}),
+            # The operator's own keys for it want a zone for each, or are added anew for every replica.
+            **apart({"app": app}, args["pools"]),
         },
         "containerTemplate": {
             "image": {"repository": f"{args['image_registry'] or _HUB}/{image}", "tag": VERSION},

@@ -19,7 +19,7 @@ from components.platform.catalog import CHARTS
 from components.platform.pool_values import value_at
 from components.pod_identity import PodIdentity
 from components.policy_document import document
-from components.pools import POOL_LABEL, Pool, named, placement
+from components.pools import POOL_LABEL, Pool, apart, named, placement
 from components.release import overlaid, read_chart
 
 SECRET = "milvus-root"
@@ -34,6 +34,8 @@ ON_GPUS = frozenset({"standalone", "queryNode", "dataNode"})
 """Those that search and build indexes."""
 _COORDINATORS = frozenset({"standalone", "mixCoordinator"})
 _PULSAR = ("pulsar_metadata", "zookeeper", "bookkeeper", "autorecovery", "broker", "proxy")
+_ETCD = {"app.kubernetes.io/name": "etcd", "app.kubernetes.io/instance": "milvus"}
+"""Labels of etcd's pods. With the node of two of its three members etcd would be gone."""
 _LOCAL = "/var/lib/milvus"
 """Where a pod keeps copies."""
 
@@ -112,8 +114,9 @@ def plain_values(settings: MilvusSettings, stack_pools: Sequence[Pool]) -> dict[
             "volumes": [{"name": "local", "emptyDir": {}}],
             "volumeMounts": [{"name": "local", "mountPath": _LOCAL}],
         }
+    values = overlaid(values, {"etcd": apart(_ETCD, pools)})
     if pools:
-        values = overlaid(values, {**placement(pools), "etcd": placement(pools)})
+        values = overlaid(values, placement(pools))
     if pools and pulsar:
         # Its chart knows no other affinity than that between pods, so there is one pool.
         where = {"nodeSelector": {POOL_LABEL: pools[0].name}, "tolerations": placement(pools)["tolerations"]}

@@ -8,7 +8,17 @@ from localcloud.cluster import conditions
 from localcloud.cluster.conditions import Condition, lacking
 from localcloud.cluster.draining import DO_NOT_DISRUPT, pods_on
 from localcloud.cluster.events import warn
-from localcloud.cluster.kinds import DAEMON_SET, NODE, NODE_CLAIM, NODE_CLASS, NODE_OVERLAY, NODE_POOL, POD
+from localcloud.cluster.kinds import (
+    DAEMON_SET,
+    NODE,
+    NODE_CLAIM,
+    NODE_CLASS,
+    NODE_OVERLAY,
+    NODE_POOL,
+    POD,
+    VOLUME,
+    VOLUME_CLAIM,
+)
 from localcloud.cluster.node_claims import (
     advance,
     await_more,
@@ -35,6 +45,7 @@ from localcloud.cluster.provisioning import (
 )
 from localcloud.cluster.releases import values_of
 from localcloud.cluster.view import Object, View, is_going
+from localcloud.cluster.volume_places import beside_its_volumes
 from localcloud.errors import AwsError
 from localcloud.karpenter import controller_role, queue_is_there
 from localcloud.record import Record
@@ -178,7 +189,8 @@ def planned(view: View, now: datetime) -> Plan:
         view: the cluster.
         now: the time.
     """
-    waiting = awaiting(view.all(POD))
+    claims, volumes = view.all(VOLUME_CLAIM), view.all(VOLUME)
+    waiting = [beside_its_volumes(pod, claims, volumes) for pod in awaiting(view.all(POD))]
     daemons = [daemon["spec"]["template"] for daemon in view.all(DAEMON_SET)]
     inventory = _inventory(view, waiting, daemons, now)
     left = [pod for pod in waiting if pod["metadata"]["uid"] not in inventory.promised]

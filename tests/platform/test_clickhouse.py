@@ -151,9 +151,11 @@ def test_pods_pass_pod_security_restricted(kind: str):
 
 @pytest.mark.parametrize("kind", ["keeper", "clickhouse"])
 def test_no_two_of_a_kind_share_a_node(kind: str):
-    (spread,) = specs(replicas=3)[kind]["podTemplate"]["topologySpreadConstraints"]
-    assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "DoNotSchedule")
-    assert spread["labelSelector"] == {"matchLabels": {"app": f"{CLICKHOUSE}-{kind}"}}, "the operator's label"
+    for pools in ((), (DATA,)):
+        affinity = specs(replicas=3, pools=pools)[kind]["podTemplate"]["affinity"]["podAntiAffinity"]
+        (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert term["topologyKey"] == "kubernetes.io/hostname"
+        assert term["labelSelector"] == {"matchLabels": {"app": f"{CLICKHOUSE}-{kind}"}}, "the operator's label"
 
 
 def test_pods_run_on_the_pools_of_the_stack():
@@ -164,7 +166,7 @@ def test_pods_run_on_the_pools_of_the_stack():
         ]
         assert term["matchExpressions"] == [{"key": POOL_LABEL, "operator": "In", "values": ["data"]}]
         assert template["tolerations"][0]["key"] == "team"
-    assert "affinity" not in specs()["keeper"]["podTemplate"]
+    assert "nodeAffinity" not in specs()["keeper"]["podTemplate"]["affinity"]
 
 
 def test_images_come_from_the_mirror_where_there_is_one():
