@@ -45,7 +45,7 @@ def test_up_again_refresh_destroy_and_up_anew(tmp_path: Path, engine: Engine, ku
     project = scratch_project(tmp_path)
     file = project.stack_file(name)
     text = file.read_text(encoding="utf-8").replace("deletionProtection: true", "deletionProtection: false")
-    file.write_text(text, encoding="utf-8")
+    file.write_text(f"{text}  eksai:dataProtection: {{mode: delete}}\n", encoding="utf-8")
     cloud = LocalCloud(project, name, kubernetes=kubernetes)
     events: list[str] = []
     with cloud.running() as port, open_local(project, name, engine, kubernetes=kubernetes) as stack:
@@ -53,7 +53,9 @@ def test_up_again_refresh_destroy_and_up_anew(tmp_path: Path, engine: Engine, ku
         assert set(made.changes) == {"create"}
         secrets = secrets_of(cloud, engine, port)
         clients = [urn for urn in secrets.values() if "UserPoolClient" in urn]
-        assert len(clients) == 2, "of JupyterHub and of Argo Workflows"
+        assert len(clients) == 3, "of JupyterHub, Argo Workflows and Langfuse"
+        drawn = [urn for urn in secrets.values() if "random:index" in urn]
+        assert len(drawn) > 10, "passwords and keys of stores"
         if kubernetes:
             rows = (cloud.folder / "cloud/kubernetes/credentials/tokens.csv").read_text().splitlines()
             secrets |= {row.split(",")[0]: f"control plane ({row.split(',')[1]})" for row in rows}

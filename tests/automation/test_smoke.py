@@ -34,11 +34,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def settings(stack: str, **changes: Any) -> Settings:
-    """A stack's settings, with sections of its file changed: `nodePools={...}` is merged into them."""
+    """A stack's settings, with sections changed: `nodePools={...}` is merged into its file's, None removes them."""
     config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]
     for section, change in changes.items():
         key = f"eksai:{section}"
-        config[key] = {**config.get(key, {}), **change}
+        config[key] = {**config.get(key, {}), **(change or {})}
+        if change is None:
+            del config[key]
     return validate({key: json.dumps(value) for key, value in config.items()}, stack=stack, local=True)
 
 
@@ -112,7 +114,9 @@ def test_what_a_stack_does_not_have_is_not_tried_and_refused_when_it_is_named():
     with pytest.raises(EksaiError, match=r"nothing to try for neuron.*It has: nvidia, storage"):
         smoke_jobs(settings("dev"), [Kind.NVIDIA, Kind.NEURON])
 
-    without = settings("dev", addons={"aws-ebs-csi-driver": {"enabled": False}})
+    no_data = {chart: {"enabled": False} for chart in ("milvus", "langfuse")}
+    driverless = {"aws-ebs-csi-driver": {"enabled": False}}
+    without = settings("dev", addons=driverless, platform=no_data, milvus=None, langfuse=None)
     assert list(named(smoke_jobs(without))) == ["nvidia-gpu"]
 
 
