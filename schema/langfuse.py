@@ -12,7 +12,7 @@ from components.platform.pool_values import value_at
 from components.release import read_chart
 from schema.fields import PoolName, Section, matches, refuse
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart, is_installed
+from schema.platform import PlatformChart, is_installed, misshapen
 from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
@@ -40,21 +40,21 @@ _STORES = (
     *(f"postgresql.{what}" for what in ("deploy", "host", "port", "args", "directUrl", "shadowDatabaseUrl")),
     *(f"postgresql.{what}" for what in ("auth", "settings", "userDatabase", "env", "storage", "image")),
     *(f"redis.{what}" for what in ("deploy", "host", "port", "tls", "auth", "cluster", "sentinel", "dataStorage")),
-    *("redis.replica", "redis.image"),
+    *("redis.replica", "redis.image", "redis.valkeyConfig"),
     *(f"{part}{what}" for part in ("", "postgresql.", "redis.") for what in ("nameOverride", "fullnameOverride")),
 )
 """Values by which data would be kept elsewhere, and not be there again when the stack is."""
-_SECRETS = ("langfuse.salt", "langfuse.encryptionKey", "langfuse.nextauth")
+_SECRETS = ("langfuse.salt", "langfuse.encryptionKey", "langfuse.nextauth", "langfuse.licenseKey.value")
 _WAYS_IN = (
     *("langfuse.auth", "langfuse.features.signUpDisabled", "langfuse.ingress", "langfuse.web.service"),
     *("postgresql.service", "redis.service"),
     *(f"langfuse.{part}.pod.{what}" for part in _DEPLOYED for what in ("additionalEnv", "additionalEnvFrom")),
-    "langfuse.additionalEnvFrom",
+    *("langfuse.additionalEnvFrom", "extraManifests"),
 )
 """Values by which somebody would get in. The environment of one part is what sign-in and the first user are made of."""
 _VARIABLES = (
     *("AUTH_", "CLICKHOUSE_", "DATABASE_", "DIRECT_URL", "ENCRYPTION_KEY", "LANGFUSE_DEFAULT_", "LANGFUSE_INIT_"),
-    *("LANGFUSE_S3_", "NEXTAUTH_", "REDIS_", "SALT"),
+    *("LANGFUSE_S3_", "LANGFUSE_USE_", "NEXTAUTH_", "NODE_TLS_", "REDIS_", "SALT", "SHADOW_DATABASE_URL"),
 )
 """What names of environment variables begin with that say the same."""
 
@@ -62,7 +62,7 @@ Gib = Annotated[int, Field(ge=20, le=16384)]
 EmailAddress = Annotated[
     str,
     matches(
-        r"[a-z0-9._%+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+",
+        r"(?=.{6,254}$)[a-z0-9_%'+-]+(\.[a-z0-9_%'+-]+)*@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+",
         "an e-mail address in lower-case letters, as Langfuse keeps it",
         "for example ana@example.com",
     ),
@@ -75,14 +75,14 @@ class LangfuseDatabase(Section):
     instance_class: Annotated[
         str,
         matches(
-            r"db\.[a-z0-9-]+\.[a-z0-9]+",
+            r"db\.[a-z][a-z0-9]*(-[a-z0-9]+)*\.(micro|small|medium|[0-9]*x?large)",
             "a class of RDS instances looks like db.t4g.medium",
             "aws rds describe-orderable-db-instance-options --engine postgres prints them",
         ),
     ] = "db.t4g.medium"
     """The class of its instances."""
-    storage_gib: Gib = 20
-    """Size at first, GiB."""
+    storage_gib: Annotated[int, Field(ge=20, le=14894)] = 20
+    """Size at first, GiB; a tenth more is the least that it grows to."""
     max_storage_gib: Gib = 100
     """Size that it grows to by itself, GiB."""
     backup_days: Annotated[int, Field(ge=1, le=35)] = 14
@@ -107,7 +107,7 @@ class LangfuseCache(Section):
     node_type: Annotated[
         str,
         matches(
-            r"cache\.[a-z0-9-]+\.[a-z0-9]+",
+            r"cache\.[a-z][a-z0-9]*(-[a-z0-9]+)*\.(micro|small|medium|[0-9]*x?large)",
             "a type of ElastiCache nodes looks like cache.t4g.small",
             "the ElastiCache documentation lists those of each region",
         ),
@@ -153,7 +153,9 @@ def settings_have_their_chart(langfuse: Langfuse, platform: dict[str, PlatformCh
             _KEY,
             "",
             "these settings are for a Langfuse that is not installed",
-            f'add the line {CHART}: {{dataVersion: "{version}"}} to {NAMESPACE}:platform, or remove this section',
+            "remove enabled: false, or this section"
+            if CHART in platform
+            else f'add the line {CHART}: {{dataVersion: "{version}"}} to {NAMESPACE}:platform, or remove this section',
         )
 
 
@@ -186,11 +188,16 @@ def pods_have_nodes(
     """Each pod of Langfuse and of its stores can run on some node that one of its pools makes."""
     missing = list(missing_pools(f"{_KEY}.pools", langfuse.pools, node_pools))
     yield from missing
-    if missing or not langfuse.pools or not is_installed(CHART, platform):
+    if missing or not langfuse.pools or not is_installed(CHART, platform) or misshapen(CHART, platform[CHART]):
         return
     settings = cast(LangfuseSettings, cast(Any, langfuse.model_dump()))
     for part, spec in pod_specs(settings, described(node_pools), platform[CHART].values).items():
-        refused = without_room({"spec": spec}, langfuse.pools, node_pools)
+        try:
+            refused = without_room({"spec": spec}, langfuse.pools, node_pools)
+        except ValueError as error:
+            fix = "write CPUs such as 2 or 500m, and memory such as 8Gi"
+            yield Problem(f"{NAMESPACE}:platform.{CHART}.values", part, str(error), fix)
+            continue
         if refused:
             yield Problem(
                 f"{_KEY}.pools",

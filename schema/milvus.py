@@ -17,7 +17,7 @@ from components.pools import Pool
 from components.release import read_chart
 from schema.fields import PoolName, Section
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart, is_installed
+from schema.platform import PlatformChart, is_installed, misshapen
 from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
@@ -63,7 +63,9 @@ _STORES = (
     "etcd.removeMemberOnContainerTermination",
     "etcd.initialClusterState",
     *(f"etcd.{what}" for what in ("extraEnvVars", "extraEnvVarsCM", "extraEnvVarsSecret")),
-    *(f"etcd.image.{what}" for what in ("tag", "digest")),
+    *(f"etcd.image.{what}" for what in ("tag", "digest", "registry", "repository")),
+    *(f"etcd.{what}" for what in ("startFromSnapshot", "disasterRecovery", "configuration", "existingConfigmap")),
+    *(f"etcd.{what}" for what in ("command", "args", "initContainers", "sidecars")),
     "pulsarv3.name",
     "pulsarv3.nameOverride",
     "pulsarv3.fullnameOverride",
@@ -82,12 +84,14 @@ _WAYS_IN = (
     "attu.route",
     "attu.service.type",
     "etcd.service.type",
+    "etcd.extraDeploy",
     "pulsarv3.proxy.service.type",
     *(f"{part}.extraEnv" for part in (*STANDALONE, *CLUSTER)),
 )
 """Values by which somebody would get in from outside, or without a password."""
 _FILES, _FILE = "extraConfigFiles", "user.yaml"
 """The chart's value with Milvus's own settings, and the one file of it that Milvus reads."""
+_QUANTITIES = "write CPUs such as 2 or 500m, and memory such as 8Gi"
 _SETTINGS = (
     *("common.security", "common.storageType"),
     *("etcd", "kafka", "metastore", "minio", "mq", "pulsar", "tikv", "woodpecker"),
@@ -126,7 +130,9 @@ def settings_have_their_chart(milvus: Milvus, platform: dict[str, PlatformChart]
             _KEY,
             "",
             "these settings are for a Milvus that is not installed",
-            f'add the line {CHART}: {{dataVersion: "{_minor()}"}} to {NAMESPACE}:platform, or remove this section',
+            "remove enabled: false, or this section"
+            if CHART in platform
+            else f'add the line {CHART}: {{dataVersion: "{_minor()}"}} to {NAMESPACE}:platform, or remove this section',
         )
 
 
@@ -159,13 +165,17 @@ def pods_have_nodes(
         wrong += missing_pools(f"{_KEY}.gpu.pools", milvus.gpu.pools, node_pools)
         wrong += [] if wrong else _wrong_gpus(milvus.gpu, described(node_pools))
     yield from wrong
-    if wrong or not is_installed(CHART, platform):
+    if wrong or not is_installed(CHART, platform) or misshapen(CHART, platform[CHART]):
         return
     settings = cast(MilvusSettings, cast(Any, milvus.model_dump()))
     for part, spec in pod_specs(settings, described(node_pools), platform[CHART].values).items():
         on_gpus = milvus.gpu is not None and part in ON_GPUS
         pools = milvus.gpu.pools if milvus.gpu is not None and on_gpus else milvus.pools
-        refused = without_room({"spec": spec}, pools, node_pools) if pools else None
+        try:
+            refused = without_room({"spec": spec}, pools, node_pools) if pools else None
+        except ValueError as error:
+            yield Problem(f"{NAMESPACE}:platform.{CHART}.values", part, str(error), _QUANTITIES)
+            continue
         if refused:
             yield Problem(
                 f"{_KEY}.{'gpu.pools' if on_gpus else 'pools'}",
@@ -193,7 +203,7 @@ def values_leave_data_and_doors_alone(milvus: Milvus, platform: dict[str, Platfo
     if tag is None:
         return
     end = "-gpu" if milvus.gpu is not None else ""
-    if not re.fullmatch(rf"v{re.escape(_minor())}\.\d+{end}", str(tag)):
+    if not re.fullmatch(rf"v{re.escape(_minor())}\.[0-9]+{end}", str(tag)):
         yield Problem(
             f"{NAMESPACE}:platform.{CHART}.values.{_TAG}",
             str(tag),
@@ -239,9 +249,12 @@ def _read(text: object) -> Mapping[str, Any] | None:
     """What a file of settings says, None if it is none."""
     try:
         said: object = yaml.safe_load(text) if isinstance(text, str) else None
-    except yaml.YAMLError:
+        settings = cast(Mapping[str, Any], said) if isinstance(said, Mapping) else None
+        # YAML can hold itself, which shows when it is gone through.
+        _ = [*_paths(settings or {})]
+    except (yaml.YAMLError, ValueError, RecursionError):
         return None
-    return cast(Mapping[str, Any], said) if isinstance(said, Mapping) else None
+    return settings
 
 
 def _paths(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:

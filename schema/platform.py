@@ -14,6 +14,9 @@ from schema.problems import NAMESPACE, Problem
 
 _SECRET = re.compile(r"(password|passwd|secret|token|api_?key|private_?key|credential)s?$", re.IGNORECASE)
 
+_WITH_PASSWORD = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
+"""An address with a user and a password before its host."""
+
 
 def _check_chart(name: str) -> str:
     if name not in CHARTS:
@@ -46,9 +49,15 @@ def _secrets_in(value: object, path: str) -> Iterator[str]:
                 if _SECRET.search(str(key)) and isinstance(item, str) and item:
                     yield where
                 yield from _secrets_in(item, where)
+            # An environment variable.
+            variable = cast(dict[str, object], value)
+            if _SECRET.search(str(variable.get("name", ""))) and isinstance(variable.get("value"), str):
+                yield f"{path}.value"
         case list():
             for index, item in enumerate(cast(list[object], value)):
                 yield from _secrets_in(item, f"{path}[{index}]")
+        case str() if _WITH_PASSWORD.search(value):
+            yield path
         case _:
             return
 
@@ -71,12 +80,15 @@ def _nulls_in(value: object, path: str) -> Iterator[str]:
 ChartName = Annotated[str, AfterValidator(_check_chart)]
 
 
+DataVersion = Annotated[str, matches(r"\d{1,6}(\.\d{1,6})*", "a version of numbers", 'for example "2.6"')]
+
+
 class PlatformChart(Section):
     """A chart that runs in the cluster."""
 
     enabled: bool = True
     """Whether it is installed."""
-    data_version: Annotated[str, matches(r"\d+(\.\d+)*", "a version of numbers", 'for example "2.6"')] | None = None
+    data_version: DataVersion | None = None
     """The version of what it has stored, for charts whose upgrades migrate that without a way back. Quote it."""
     values: Annotated[dict[str, Any], AfterValidator(_check_values)] = {}
     """Helm values laid over those of the chart file."""
@@ -110,6 +122,9 @@ def data_is_migrated_by_an_explicit_word_only(platform: dict[str, PlatformChart]
                 "version its data has",
                 f'write dataVersion: "{ours}" if there is none yet, or if it was written by this version',
             )
+        elif _numbers(chart.data_version)[: len(_numbers(ours))] == _numbers(ours):
+            rule = f"the version of its data is {ours}, whatever release wrote it"
+            yield Problem(key, chart.data_version, rule, f'write dataVersion: "{ours}"')
         elif _numbers(chart.data_version) > _numbers(ours):
             yield Problem(
                 key,
@@ -130,5 +145,33 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in version.split(".")]
 
 
-RULES = (data_is_migrated_by_an_explicit_word_only,)
+def values_keep_their_shape(platform: dict[str, PlatformChart]) -> Iterator[Problem]:
+    """What is a mapping in a chart file is one in a stack's values, too: anything else would take all of it away."""
+    for name, chart in platform.items():
+        for path in misshapen(name, chart):
+            rule = "a mapping: anything else takes away all that the platform says there"
+            yield Problem(f"{NAMESPACE}:platform.{name}.values.{path}", "", rule, "indent what belongs to it")
+
+
+def misshapen(name: str, chart: PlatformChart) -> list[str]:
+    """Where a stack's values are no mapping, and the chart file's are.
+
+    Args:
+        name: the chart's name.
+        chart: what the stack says of it.
+    """
+    return list(_other_shapes(read_chart(CHARTS[name]).values, chart.values, ""))
+
+
+def _other_shapes(values: Mapping[str, object], said: Mapping[str, object], above: str) -> Iterator[str]:
+    for key, item in said.items():
+        path, below = f"{above}.{key}" if above else key, values.get(key)
+        if isinstance(below, Mapping):
+            if isinstance(item, Mapping):
+                yield from _other_shapes(cast(Mapping[str, object], below), cast(Mapping[str, object], item), path)
+            else:
+                yield path
+
+
+RULES = (data_is_migrated_by_an_explicit_word_only, values_keep_their_shape)
 """Rules on charts; each names the sections that it needs as its parameters."""

@@ -49,7 +49,9 @@ def volumes_have_nodes_in_their_zones(
         # A pool that is not there is another rule's, and it may be the one that would have them.
         if len(pools) < len(store.pools) or not pools:
             continue
-        served = {zone for pool in pools for zone in pool.zones or zones}
+        # Of a managed group run as many nodes as it says, and that may be none.
+        running = [pool for pool in pools if pool.size is None or pool.size.desired > 0]
+        served = {zone for pool in running for zone in pool.zones or zones}
         bare: dict[str, list[str]] = {}
         for claim in store.claims:
             zone = claim.zone(zones)
@@ -61,7 +63,8 @@ def volumes_have_nodes_in_their_zones(
                 f"{NAMESPACE}:{store.section}.pools",
                 ", ".join(store.pools),
                 f"a volume lies in one zone and its pod runs there; none of these pools makes nodes there: {lying}",
-                f"add {', '.join(bare)} to zones of one of them, or name a pool that has nodes there",
+                f"add {', '.join(bare)} to zones of one of them, or name a pool that has nodes there"
+                + ("" if len(running) == len(pools) else "; of a managed one, size.desired run"),
             )
 
 

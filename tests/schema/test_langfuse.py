@@ -81,6 +81,13 @@ def test_what_is_said_of_a_store_of_aws_that_is_not_there_is_a_mistake(store: st
         {"cache": {"replicas": 6}},
         {"adminEmail": "ana"},
         {"adminEmail": "Ana@example.com"},
+        {"adminEmail": "..@-.-"},
+        {"adminEmail": "a..b@example.com"},
+        {"adminEmail": f"{'a' * 250}@example.com"},
+        {"database": {"instanceClass": "db.---.0"}},
+        {"database": {"instanceClass": "db.m7g.99"}},
+        {"database": {"storageGib": 14895, "maxStorageGib": 16384}},
+        {"cache": {"nodeType": "cache.-.0"}},
         {"stores": "minio"},
     ],
 )
@@ -144,6 +151,8 @@ def test_what_a_stack_changes_of_a_pod_counts():
         ("langfuse.web.service", {"type": "LoadBalancer"}),
         ("langfuse.web.pod.additionalEnv", []),
         ("langfuse.serviceAccount", {"name": "other"}),
+        ("redis.valkeyConfig", "appendonly no"),
+        ("extraManifests", [{"kind": "Ingress"}]),
     ],
 )
 def test_no_value_moves_data_opens_a_door_or_runs_another_version(path: str, value: Any):
@@ -153,10 +162,21 @@ def test_no_value_moves_data_opens_a_door_or_runs_another_version(path: str, val
     assert keys({}, values) == [f"platform.langfuse.values.{path}"]
 
 
-@pytest.mark.parametrize("name", ["DATABASE_URL", "AUTH_DISABLE_SIGNUP", "SALT", "LANGFUSE_S3_EVENT_UPLOAD_BUCKET"])
+@pytest.mark.parametrize(
+    "name",
+    ["DATABASE_URL", "AUTH_DISABLE_SIGNUP", "SALT", "LANGFUSE_S3_EVENT_UPLOAD_BUCKET", "NODE_TLS_REJECT_UNAUTHORIZED"],
+)
 def test_no_variable_says_what_follows_from_the_stack(name: str):
     values = {"langfuse": {"additionalEnv": [{"name": "LANGFUSE_LOG_LEVEL", "value": "debug"}, {"name": name}]}}
     assert keys({}, values) == ["platform.langfuse.values.langfuse.additionalEnv[1]"]
+
+
+def test_an_amount_that_kubernetes_does_not_know_is_named():
+    ((key, rule),) = problems(
+        OWNED | {"pools": ["cpu"]}, {"langfuse": {"web": {"resources": {"requests": {"cpu": "many"}}}}}
+    )
+    assert key == "platform.langfuse.values"
+    assert "many" in rule
 
 
 def test_other_values_are_the_stacks_own():

@@ -141,6 +141,11 @@ def test_the_image_with_cuda_is_for_amd64():
         ({"etcd": {"extraEnvVars": [{"name": "ETCD_DATA_DIR", "value": "/tmp"}]}}, "etcd.extraEnvVars"),
         ({"etcd": {"extraEnvVarsCM": "mine"}}, "etcd.extraEnvVarsCM"),
         ({"etcd": {"initialClusterState": "new"}}, "etcd.initialClusterState"),
+        ({"etcd": {"image": {"repository": "mine/etcd"}}}, "etcd.image.repository"),
+        ({"etcd": {"startFromSnapshot": {"enabled": True}}}, "etcd.startFromSnapshot"),
+        ({"etcd": {"disasterRecovery": {"enabled": True}}}, "etcd.disasterRecovery"),
+        ({"etcd": {"configuration": "data-dir: /tmp"}}, "etcd.configuration"),
+        ({"etcd": {"extraDeploy": [{"kind": "Service"}]}}, "etcd.extraDeploy"),
     ],
 )
 def test_no_value_of_the_chart_moves_data_or_opens_a_door(values: dict[str, Any], path: str):
@@ -159,6 +164,13 @@ def test_no_value_of_the_chart_moves_data_or_opens_a_door(values: dict[str, Any]
 )
 def test_other_values_are_the_stacks_own(values: dict[str, Any]):
     assert keys({"mode": "cluster"}, values) == []
+
+
+def test_an_amount_that_kubernetes_does_not_know_is_named():
+    values = {"standalone": {"resources": {"requests": {"memory": "8GB"}}}}
+    ((key, rule),) = problems({"pools": ["cpu"]}, values)
+    assert key == "platform.milvus.values"
+    assert "8GB" in rule
 
 
 def told_of_file(text: Any) -> list[tuple[str, str]]:
@@ -192,7 +204,12 @@ def test_no_setting_of_milvus_moves_data_or_opens_a_door(text: str, setting: str
     assert rule.startswith(f"{setting}: where Milvus keeps data")
 
 
-@pytest.mark.parametrize("text", ["proxy", "[proxy]", "", "proxy: {", {"proxy": {"maxNameLength": 128}}])
+ITSELF, DEEP, NO_DATE = "a: &a {b: *a}", "{a: " * 900 + "1" + "}" * 900, "a: 2024-13-45"
+
+
+@pytest.mark.parametrize(
+    "text", ["proxy", "[proxy]", "", "proxy: {", {"proxy": {"maxNameLength": 128}}, ITSELF, DEEP, NO_DATE]
+)
 def test_a_file_of_settings_is_the_text_of_a_mapping(text: Any):
     ((key, rule),) = told_of_file(text)
     assert key == "platform.milvus.values.extraConfigFiles.user.yaml"

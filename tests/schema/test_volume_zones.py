@@ -28,7 +28,8 @@ POOLS = {
     "a": CPU | {"zones": [A]},
     "bc": CPU | {"zones": [B, C]},
     "c": CPU | {"zones": [C]},
-    "managed-b": MANAGED | {"zones": [B]},
+    "managed-b": MANAGED | {"zones": [B], "size": {"desired": 1, "max": 2}},
+    "managed-none": MANAGED | {"size": {"max": 2}},
     "gone": CPU | {"zones": [C], "retire": True},
 }
 BOTH = ("milvus", "langfuse")
@@ -91,6 +92,11 @@ def test_each_store_is_told_once_whatever_the_number_of_its_volumes():
 def test_a_managed_group_counts_as_a_pool_does():
     assert problems({"pools": ["managed-b"]}, {}, zones=(B, C)) == []
     assert len(problems({"pools": ["managed-b"]}, {}, zones=(A, B))) == 1
+
+
+def test_a_managed_group_without_nodes_serves_no_zone():
+    (problem,) = problems({"pools": ["managed-none"]}, {}, zones=(A, B))
+    assert "size.desired" in problem.fix
 
 
 def test_only_zones_that_volumes_lie_in_count():
