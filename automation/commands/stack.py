@@ -102,7 +102,9 @@ def destroy(
 ) -> None:
     """Delete everything that a stack has made, or all but its data.
 
-    Example: eksai destroy dev --yes --local
+    What is protected (eksai:dataProtection, deletionProtection) stops it before anything is deleted.
+
+    Example: eksai destroy prod --keep-data
     """
     from automation.configuration import what_is_known
 
