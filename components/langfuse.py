@@ -121,11 +121,16 @@ def claims(settings: LangfuseSettings) -> list[VolumeClaim]:
     # The operator makes a StatefulSet of one pod for each server and each keeper.
     stem, clickhouse = f"clickhouse-storage-volume-{CLICKHOUSE}", settings["clickhouse"]
     servers = [
-        VolumeClaim(NAMESPACE, f"{stem}-clickhouse-0-{i}-0", clickhouse["storage_gib"], i)
+        VolumeClaim(NAMESPACE, f"{stem}-clickhouse-0-{i}-0", "clickhouse", clickhouse["storage_gib"], i)
         for i in range(clickhouse["replicas"])
     ]
-    coordination = [VolumeClaim(NAMESPACE, f"{stem}-keeper-{i}-0", _KEEPER_GIB, i) for i in range(keepers(settings))]
+    coordination = [
+        VolumeClaim(NAMESPACE, f"{stem}-keeper-{i}-0", "keeper", _KEEPER_GIB, i) for i in range(keepers(settings))
+    ]
     if settings["stores"] == "aws":
         return [*servers, *coordination]
-    bundled = [VolumeClaim(NAMESPACE, POSTGRES_CLAIM, _POSTGRES_GIB), VolumeClaim(NAMESPACE, REDIS_CLAIM, _REDIS_GIB)]
+    bundled = [
+        VolumeClaim(NAMESPACE, POSTGRES_CLAIM, "postgresql", _POSTGRES_GIB),
+        VolumeClaim(NAMESPACE, REDIS_CLAIM, "redis", _REDIS_GIB),
+    ]
     return [*servers, *coordination, *bundled]

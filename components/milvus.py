@@ -51,11 +51,12 @@ class MilvusStores:
 
 
 _PULSAR = (
-    ("milvus-pulsarv3-zookeeper-data-milvus-pulsarv3-zookeeper", 20),
-    ("milvus-pulsarv3-bookie-journal-milvus-pulsarv3-bookie", 100),
-    ("milvus-pulsarv3-bookie-ledgers-milvus-pulsarv3-bookie", 200),
+    ("milvus-pulsarv3-zookeeper-data-milvus-pulsarv3-zookeeper", "pulsarv3.zookeeper", 20),
+    ("milvus-pulsarv3-bookie-journal-milvus-pulsarv3-bookie", "pulsarv3.bookkeeper", 100),
+    ("milvus-pulsarv3-bookie-ledgers-milvus-pulsarv3-bookie", "pulsarv3.bookkeeper", 200),
 )
-"""Claims of each of Pulsar's servers that keep data, and their sizes in GiB, as the chart file has them."""
+"""Claims of each of Pulsar's servers that keep data, whose they are, and their sizes in GiB, as the chart file has
+them."""
 _SERVERS = 3
 """Servers of what agrees by a majority."""
 
@@ -67,8 +68,11 @@ def claims(settings: MilvusSettings) -> list[VolumeClaim]:
         settings: what the stack says.
     """
     members = 1 if settings["mode"] == "standalone" else _SERVERS
-    etcd = [VolumeClaim(NAMESPACE, f"data-milvus-etcd-{i}", settings["etcd_gib"], i) for i in range(members)]
+    etcd = [VolumeClaim(NAMESPACE, f"data-milvus-etcd-{i}", "etcd", settings["etcd_gib"], i) for i in range(members)]
     if settings["message_queue"] != "pulsar":
         return etcd
     # The volumes of one server lie in one zone: a pod has them all.
-    return [*etcd, *(VolumeClaim(NAMESPACE, f"{of}-{i}", gib, i) for of, gib in _PULSAR for i in range(_SERVERS))]
+    return [
+        *etcd,
+        *(VolumeClaim(NAMESPACE, f"{of}-{i}", pod, gib, i) for of, pod, gib in _PULSAR for i in range(_SERVERS)),
+    ]

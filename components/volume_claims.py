@@ -18,6 +18,8 @@ class VolumeClaim:
     """Namespace of its pods."""
     name: str
     """The claim's name, `<template>-<pod>`."""
+    pod: str
+    """The kind of pod that it belongs to, as the settings' rules name it."""
     gib: int
     """Size, GiB; it can grow later, and not shrink."""
     place: int = 0

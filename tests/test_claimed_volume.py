@@ -11,7 +11,7 @@ VOLUME, CLAIM = "kubernetes:core/v1:PersistentVolume", "kubernetes:core/v1:Persi
 
 
 def make(gib: int = 20, opts: pulumi.ResourceOptions | None = None) -> ClaimedVolume:
-    claim = VolumeClaim("milvus", "data-milvus-etcd-0", gib)
+    claim = VolumeClaim("milvus", "data-milvus-etcd-0", "etcd", gib)
     volume = BlockVolume(claim, pulumi.Output.from_input("vol-1"), pulumi.Output.from_input("us-west-2b"))
     return ClaimedVolume(claim.volume, {"volume": volume, "storage_class": "gp3"}, opts)
 

@@ -11,7 +11,7 @@ from tests.world import Built, run
 
 VOLUME = "aws:ebs/volume:Volume"
 ZONES = ("us-west-2a", "us-west-2b")
-CLAIMS = [VolumeClaim("milvus", f"data-milvus-etcd-{place}", 10, place) for place in range(3)]
+CLAIMS = [VolumeClaim("milvus", f"data-milvus-etcd-{place}", "etcd", 10, place) for place in range(3)]
 
 
 def make(zones: Sequence[str] = ZONES, keep: bool = True, opts: pulumi.ResourceOptions | None = None) -> BlockVolumes:

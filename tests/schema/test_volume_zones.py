@@ -16,7 +16,11 @@ from schema.milvus import Milvus
 from schema.node_pools import NodePool
 from schema.platform import PlatformChart
 from schema.problems import Problem
-from schema.volume_zones import volumes_have_nodes_in_their_zones, volumes_have_their_driver
+from schema.volume_zones import (
+    members_have_nodes_of_their_own,
+    volumes_have_nodes_in_their_zones,
+    volumes_have_their_driver,
+)
 from settings import SettingsError, validate
 from tests.platform.pools import ROOT
 
@@ -30,6 +34,9 @@ POOLS = {
     "c": CPU | {"zones": [C]},
     "managed-b": MANAGED | {"zones": [B], "size": {"desired": 1, "max": 2}},
     "managed-none": MANAGED | {"size": {"max": 2}},
+    "managed-one": MANAGED | {"size": {"desired": 1, "max": 3}},
+    "managed-three": MANAGED | {"size": {"desired": 3, "max": 3}},
+    "small-a": CPU | {"instanceTypes": ["c7i.large"], "zones": [A]},
     "gone": CPU | {"zones": [C], "retire": True},
 }
 BOTH = ("milvus", "langfuse")
@@ -61,10 +68,9 @@ def plain(said: Milvus | Langfuse) -> Any:
 
 
 def test_pools_that_have_nodes_in_all_zones_do():
-    cluster = {"mode": "cluster", "messageQueue": "pulsar"}
     for pools in (["everywhere"], ["a", "bc"], ["c", "everywhere"], ["a", "managed-b", "c"]):
-        # Pulsar knows one pool at most, and that is another rule's.
-        assert problems(cluster | {"pools": pools}, {"clickhouse": {"replicas": 3}, "pools": pools}) == []
+        assert problems({"mode": "cluster", "pools": pools}, {"clickhouse": {"replicas": 3}, "pools": pools}) == []
+    assert problems({"mode": "cluster", "messageQueue": "pulsar", "pools": ["everywhere"]}, {}) == []
 
 
 def test_pods_that_may_run_anywhere_do():
@@ -74,8 +80,8 @@ def test_pods_that_may_run_anywhere_do():
 def test_a_volume_in_a_zone_without_nodes_is_refused_with_its_zone():
     (problem,) = problems({"mode": "cluster", "pools": ["bc"]}, {})
     assert (problem.key, problem.given) == ("eksai:milvus.pools", "bc")
-    assert problem.rule.endswith(f"none of these pools makes nodes there: {A}: data-milvus-etcd-0")
-    assert problem.fix.startswith(f"add {A} to zones")
+    assert problem.rule.endswith(f"none of these pools has nodes for it there: {A}: data-milvus-etcd-0")
+    assert f"make nodes in {A}" in problem.fix
     (problem,) = problems({"mode": "cluster", "pools": ["a", "c"]}, {})
     assert problem.rule.endswith(f": {B}: data-milvus-etcd-1")
 
@@ -94,9 +100,40 @@ def test_a_managed_group_counts_as_a_pool_does():
     assert len(problems({"pools": ["managed-b"]}, {}, zones=(A, B))) == 1
 
 
-def test_a_managed_group_without_nodes_serves_no_zone():
-    (problem,) = problems({"pools": ["managed-none"]}, {}, zones=(A, B))
+@pytest.mark.parametrize("pool", ["managed-none", "managed-one"])
+def test_a_managed_group_with_fewer_nodes_than_zones_may_have_none_where_a_volume_lies(pool: str):
+    (problem,) = problems({"pools": [pool]}, {}, zones=(A, B))
     assert "size.desired" in problem.fix
+    assert problems({"pools": ["managed-three"]}, {}, zones=(A, B)) == []
+
+
+def test_a_pool_without_room_for_a_pod_does_not_serve_its_zone():
+    (problem,) = problems({}, {"pools": ["bc", "small-a"]})
+    assert problem.key == "eksai:langfuse.pools"
+    assert f"{A}: clickhouse-storage-volume-langfuse-clickhouse-0-0-0" in problem.rule
+    assert "keeper" not in problem.rule, "a keeper is small enough"
+
+
+def test_what_has_room_nowhere_is_another_rules():
+    assert problems({}, {"pools": ["small-a"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "pools", "members"),
+    [
+        ({"clickhouse": {"replicas": 2}}, ["managed-one"], 3),
+        ({"clickhouse": {"replicas": 3}}, ["managed-b"], 3),
+        ({"clickhouse": {"replicas": 3}}, ["managed-three"], None),
+        ({"clickhouse": {"replicas": 3}}, ["managed-one", "everywhere"], None),
+        ({}, ["managed-one"], None),
+    ],
+)
+def test_no_two_members_share_a_node_so_managed_groups_have_enough(said: Any, pools: list[str], members: int | None):
+    langfuse = Langfuse.model_validate(said | {"pools": pools})
+    platform = of(dict[str, PlatformChart], {"langfuse": {}})
+    found = list(members_have_nodes_of_their_own(of(dict[str, NodePool], POOLS), platform, Milvus(), langfuse))
+    assert [problem.key for problem in found] == ["eksai:langfuse.pools"] * (members is not None)
+    assert all(f"there are {members} pods of" in problem.rule for problem in found)
 
 
 def test_only_zones_that_volumes_lie_in_count():
