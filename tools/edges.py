@@ -62,6 +62,22 @@ NOT_PROVABLE: Mapping[tuple[str, str], str] = {
     ("Namespaces *", "Addons cluster-addons"): (
         "a namespace goes only while every aggregated API answers, that of metrics-server among them"
     ),
+    ("* argo-workflows*", "Namespace *"): (
+        "one list for all that Argo has in the cluster: its bucket waits for none of it, and so their parent cannot"
+    ),
+    ("* argo-workflows*", "SecretStore *"): "as with the namespaces: one list for all of it",
+    ("ClaimedVolume *", "StorageClasses *"): "a claim is bound without its class, and only grows with it",
+    ("Milvus *", "ClaimedVolume *"): (
+        "a StatefulSet makes the claims that it does not find; those of the charts are not played here"
+    ),
+    ("Langfuse *", "ClaimedVolume *"): "as with Milvus, and for the operator's StatefulSets too",
+    ("ClickHouseCluster *", "*"): "servers wait for keepers and password by themselves; it spares a false alarm",
+    ("Installation clickhouse-operator-helm", "Installation cert-manager"): (
+        "certificates of its webhooks, which are not played here"
+    ),
+    ("Installation milvus", "Milvus *"): "its pods read what is made there, and start late without it",
+    ("Installation langfuse", "Langfuse *"): "its pods read what is made there, and start late without it",
+    ("Instance *", "LogGroup *"): "RDS would make the groups itself, without an end and with a key of AWS's",
     ("NodePool *", "NodeOverlay *"): "without it Karpenter would plan the pool's first nodes without their shares",
 }
 """Why AWS refuses nothing when an edge is missing: patterns of the two ends, and the reason for keeping it."""

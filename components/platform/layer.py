@@ -125,6 +125,7 @@ def make_platform(
         "key_arn": inputs.key_arn,
         **({"domain": inputs.domain.name, "zone_id": inputs.domain.zone_id} if inputs.domain else {}),
     }
+    installed: dict[str, pulumi.Resource] = {}
     system_inputs = SystemInputs(
         stack=stack,
         opts=in_aws_and_cluster,
@@ -133,6 +134,7 @@ def make_platform(
         storage_classes=classes,
         sign_in=inputs.sign_in,
         domain=inputs.domain,
+        installed=installed,
     )
     # A StatefulSet takes the claims that it finds, and makes those that it does not.
     claimed = {
@@ -143,7 +145,6 @@ def make_platform(
         )
         for claim in stack.volume_claims
     }
-    installed: dict[str, pulumi.Resource] = {}
     store: list[pulumi.Resource] = []
     artifact_bucket = None
     for name, chart in files.items():
@@ -153,8 +154,7 @@ def make_platform(
         ]
         prepared = Prepared({})
         if name in SYSTEMS:
-            before = [*inputs.cluster_ready, *here, *store, *(installed[other] for other in chart.needs)]
-            prepared = SYSTEMS[name](settings, system_inputs, before)
+            prepared = SYSTEMS[name](settings, system_inputs, [*inputs.cluster_ready, *here, *store])
             artifact_bucket = artifact_bucket if prepared.bucket is None else prepared.bucket
         needs = [
             *here,

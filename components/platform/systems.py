@@ -46,6 +46,8 @@ class SystemInputs:
     """Where people sign in; None for nowhere."""
     domain: Domain | None
     """The domain that applications are published below; None for none."""
+    installed: Mapping[str, pulumi.Resource]
+    """The releases so far, by chart: of each chart those that it needs are among them."""
 
     def after(self, resources: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
         """The providers, for what comes after some resources."""
@@ -132,7 +134,9 @@ def _langfuse(settings: SystemSettings, inputs: SystemInputs, before: Sequence[p
         node_ranges=inputs.stack.node_ranges,
         image_registry=inputs.stack.charts.image_registry,
     )
-    made = Langfuse("langfuse", args, inputs.after(before))
+    # Who makes its ClickHouse.
+    operator = inputs.installed["clickhouse-operator-helm"]
+    made = Langfuse("langfuse", args, inputs.after([*before, operator]))
     return Prepared(made.values, [made])
 
 

@@ -20,7 +20,16 @@ from localcloud.cluster.control_plane import ControlPlane
 from localcloud.cluster.controllers import Controllers
 from localcloud.cluster.draining import DO_NOT_DISRUPT
 from localcloud.cluster.karpenter import NODE_CLASS_FINALIZER, controller, karpenter, unplaced
-from localcloud.cluster.kinds import CONFIG_MAP, EVENT, NODE, NODE_CLAIM, NODE_CLASS, NODE_POOL, POD
+from localcloud.cluster.kinds import (
+    CONFIG_MAP,
+    EVENT,
+    NODE,
+    NODE_CLAIM,
+    NODE_CLASS,
+    NODE_POOL,
+    POD,
+    SERVICE_ACCOUNT,
+)
 from localcloud.cluster.node_claims import FINALIZER
 from localcloud.cluster.nodes import GROUP_LABEL, nodes
 from localcloud.cluster.view import STAND_IN_LABEL, View, cluster_of
@@ -54,6 +63,11 @@ def plane(kube, tmp_path_factory) -> Iterator[ControlPlane]:
         yield plane
     finally:
         plane.stop()
+
+
+def holds_account(client: Any) -> bool:
+    """Whether the namespace `default` has its service account."""
+    return any(account.metadata.name == "default" for account in client.list(SERVICE_ACCOUNT, namespace="default"))
 
 
 class World:
@@ -114,6 +128,8 @@ class World:
             "resources": {"requests": requests, "limits": requests},
         }
         item = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+        # A pod is refused before there is the account that it has by default, which a controller makes.
+        self.until(lambda: holds_account(self.client), "the default service account")
         self.client.create(POD(item))
 
     def all(self, kind: Any) -> list[Any]:

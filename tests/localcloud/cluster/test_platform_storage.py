@@ -38,6 +38,7 @@ def key(cloud):
         "cluster_name": "eksai-dev",
         "deletion_window_days": 7,
         "key_arn": None,
+        "keep": False,
     }
     made = run(lambda: Encryption("encryption", args)).only("aws:kms/key:Key")
     return cloud.make("aws:kms/key:Key", policy=made.inputs["policy"])
