@@ -34,7 +34,7 @@ from schema.langfuse import Langfuse
 from schema.milvus import Milvus
 from schema.ml_pipeline import MlPipeline
 from schema.node_pools import NodePool
-from schema.platform import ChartName, PlatformChart
+from schema.platform import ChartName, PlatformChart, is_installed
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem, explain_all, suggest, unfilled
 from schema.ray_clusters import RayCluster, RayClusterName
@@ -119,7 +119,7 @@ class Settings(Section):
         return [claim for chart, claims in own.items() if self._installs(chart) for claim in claims(sections[chart])]
 
     def _installs(self, chart: str) -> bool:
-        return chart in self.platform and self.platform[chart].enabled
+        return is_installed(chart, self.platform)
 
     def facts(self) -> StackFacts:
         """What every layer may know."""

@@ -121,10 +121,8 @@ def hold_protected(stack: str, recorded: Sequence[Mapping[str, Any]], *, keep_da
         unprotected = (Resource(entry["urn"]) for entry in recorded if not entry.get("protect"))
         if lost := [str(resource) for resource in unprotected if resource.type in DATA]:
             raise NotAllKept(stack, lost)
-    switched = [str(resource) for resource in found if resource.type in (CLUSTER, USER_POOL)]
-    if keep_data:
-        clusters = [str(resource) for resource in found if resource.type == CLUSTER]
-        if clusters:
+        if clusters := [str(resource) for resource in found if resource.type == CLUSTER]:
             raise Protected(stack, clusters, [])
     elif found:
+        switched = [str(resource) for resource in found if resource.type in (CLUSTER, USER_POOL)]
         raise Protected(stack, switched, [str(resource) for resource in found if str(resource) not in switched])

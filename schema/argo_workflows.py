@@ -6,7 +6,7 @@ from typing import Annotated, cast
 from pydantic import Field
 
 from schema.fields import Section
-from schema.platform import PlatformChart
+from schema.platform import PlatformChart, is_installed
 from schema.problems import NAMESPACE, Problem
 
 
@@ -21,7 +21,7 @@ def artifacts_belong_to_workflows(
     argo_workflows: ArgoWorkflows, platform: dict[str, PlatformChart]
 ) -> Iterator[Problem]:
     """What is said about workflows is said of something that is there."""
-    if argo_workflows.model_fields_set and not ("argo-workflows" in platform and platform["argo-workflows"].enabled):
+    if argo_workflows.model_fields_set and not is_installed("argo-workflows", platform):
         yield Problem(
             f"{NAMESPACE}:argoWorkflows",
             "",

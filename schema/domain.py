@@ -8,7 +8,7 @@ from pydantic import AfterValidator, model_validator
 
 from schema.base import Network
 from schema.fields import DOCUMENTATION_NETWORKS, Section, matches, public_range, refuse
-from schema.platform import PlatformChart
+from schema.platform import PlatformChart, is_installed
 from schema.problems import NAMESPACE, Problem
 
 DOCUMENTATION_DOMAINS = ("example.com", "example.net", "example.org")
@@ -83,7 +83,7 @@ class Domain(Section):
 def a_domain_has_what_serves_it(domain: Domain, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """With a domain there are a load balancer and records for its hosts."""
     for chart in _NEEDED_CHARTS:
-        if domain.name is not None and not (chart in platform and platform[chart].enabled):
+        if domain.name is not None and not is_installed(chart, platform):
             yield Problem(
                 f"{NAMESPACE}:domain",
                 domain.name,
@@ -105,7 +105,7 @@ def a_load_balancer_has_subnets(domain: Domain, network: Network) -> Iterator[Pr
 
 def records_are_kept_for_a_domain_only(domain: Domain, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """external-dns may write to one zone, and without a domain there is none."""
-    if domain.name is None and "external-dns" in platform and platform["external-dns"].enabled:
+    if domain.name is None and is_installed("external-dns", platform):
         yield Problem(
             f"{NAMESPACE}:platform.external-dns",
             "",

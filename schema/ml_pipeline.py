@@ -10,7 +10,7 @@ from components.workloads.ml_pipeline_template import MlPipelineSettings, ray_po
 from schema.base import Repository
 from schema.fields import Amount, BucketName, PoolName, RepositoryName, Section, matches, refuse
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart
+from schema.platform import PlatformChart, is_installed
 from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
@@ -148,7 +148,7 @@ class MlPipeline(Section):
 def pipeline_has_its_charts(ml_pipeline: MlPipeline, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Somebody runs the steps, and makes the Ray clusters."""
     for chart in _CHARTS:
-        if ml_pipeline.enabled and not (chart in platform and platform[chart].enabled):
+        if ml_pipeline.enabled and not is_installed(chart, platform):
             fix = "remove enabled: false" if chart in platform else f"add the line {chart}: {{}}"
             yield Problem(f"{NAMESPACE}:platform", "", f"without {chart} no step of eksai:mlPipeline runs", fix)
 

@@ -8,7 +8,7 @@ from components.compute.pool_declaration import NodePoolSettings, listed, taints
 from components.platform.pool_charts import charts_needed
 from components.pools import Pool
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart
+from schema.platform import PlatformChart, is_installed
 from schema.problems import NAMESPACE, Problem
 
 
@@ -38,7 +38,7 @@ def _described(name: str, pool: NodePool) -> Pool:
 def pools_have_their_charts(node_pools: dict[str, NodePool], platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Whatever makes a pool's accelerators usable is installed."""
     for chart, pools in charts_needed(described(node_pools)).items():
-        if chart in platform and platform[chart].enabled:
+        if is_installed(chart, platform):
             continue
         fix = "remove enabled: false" if chart in platform else f"add the line {chart}: {{}}"
         rule = f"without {chart} the nodes of {', '.join(pools)} announce no devices, and no pod gets any"

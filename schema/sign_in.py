@@ -6,7 +6,7 @@ from typing import Literal
 from components.web_apps import WEB_APPS
 from schema.domain import Domain
 from schema.fields import Section
-from schema.platform import PlatformChart
+from schema.platform import PlatformChart, is_installed
 from schema.problems import NAMESPACE, Problem
 
 
@@ -23,7 +23,7 @@ class SignIn(Section):
 
 def the_clients_secrets_are_delivered(sign_in: SignIn, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Applications get their clients' secrets from Secrets Manager, which only External Secrets reads."""
-    if sign_in.enabled and not ("external-secrets" in platform and platform["external-secrets"].enabled):
+    if sign_in.enabled and not is_installed("external-secrets", platform):
         yield Problem(
             f"{NAMESPACE}:signIn.enabled",
             "true",
@@ -39,7 +39,7 @@ def published_applications_sign_people_in(
     if domain.name is None or sign_in.enabled:
         return
     for app in WEB_APPS.values():
-        if app.is_published and app.name in platform and platform[app.name].enabled:
+        if app.is_published and is_installed(app.name, platform):
             yield Problem(
                 f"{NAMESPACE}:signIn.enabled",
                 "false",

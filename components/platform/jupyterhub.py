@@ -19,6 +19,7 @@ from components.domain import Domain
 from components.gpu_sharing import resource_of
 from components.network_isolation import NOT_INTERNET, POD_IDENTITY, Addresses, Pods, rule
 from components.platform.ingress import INGRESS_CLASS, alb_annotations
+from components.platform.namespaces import TRACES, VECTORS
 from components.platform.notebook_profiles import (
     NotebookProfile,
     NotebookProfileSettings,
@@ -278,8 +279,8 @@ def _ways_out(node_ranges: Sequence[str], pod_ranges: Sequence[str]) -> list[dic
         Addresses(node_ranges, (443,)),
         Addresses((POD_IDENTITY,), (80,)),
         Pods(WEB_APPS["ml-cluster"].namespace, (DASHBOARD, CLIENT), HEAD),
-        Pods("milvus", (19530,)),
-        Pods("langfuse", (3000,)),
+        VECTORS,
+        TRACES,
     )
     return [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": barred}}]}, *(rule("to", other) for other in others)]
 

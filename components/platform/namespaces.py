@@ -36,8 +36,9 @@ LEVELS: Mapping[str, Level] = {
 _OPERATOR = Pods("kuberay", (DASHBOARD,))
 """It asks each head how its jobs are."""
 _MILVUS, _MILVUS_METRICS = 19530, 9091
-_VECTORS = Pods("milvus", (_MILVUS,))
-_TRACES = Pods("langfuse", (3000,))
+VECTORS = Pods("milvus", (_MILVUS,))
+TRACES = Pods("langfuse", (3000,))
+"""Where vectors are searched, and where traces are sent: for all in which people run code of their own."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ ISOLATED: Mapping[str, Openings] = {
     ),
     "ml-pipelines": Openings(
         reached_by=(_OPERATOR, Pods("monitoring", (METRICS,))),
-        reaches=(Pods("ray-system", (DASHBOARD, CLIENT), HEAD), _VECTORS, _TRACES),
+        reaches=(Pods("ray-system", (DASHBOARD, CLIENT), HEAD), VECTORS, TRACES),
     ),
     "ray-system": Openings(
         reached_by=(
@@ -71,7 +72,7 @@ ISOLATED: Mapping[str, Openings] = {
             Pods("monitoring", (METRICS, AUTOSCALER_METRICS, DASHBOARD_METRICS)),
         ),
         # The dashboard asks Prometheus and Grafana, each at the port of its pod.
-        reaches=(Pods("monitoring", (9090, 3000)), _VECTORS, _TRACES),
+        reaches=(Pods("monitoring", (9090, 3000)), VECTORS, TRACES),
     ),
 }
 """The namespaces in which people run code of their own, or which store what is theirs. JupyterHub's chart has policies

@@ -49,6 +49,12 @@ def zones(account: "Account", subnet_ids: Iterable[str]) -> list[str]:
     return [subnet["availabilityZone"] for id in subnet_ids for subnet in account.find(SUBNET, id=id)]
 
 
+def same_network(account: "Account", subnet_ids: Iterable[str], group_ids: Iterable[str]) -> set[str]:
+    """Returns the networks of some subnets and security groups, of those that exist; one, when all is well."""
+    subnets = {subnet["vpcId"] for id in subnet_ids for subnet in account.find(SUBNET, id=id)}
+    return subnets | {group["vpcId"] for id in group_ids for group in account.find(SECURITY_GROUP, id=id)}
+
+
 def _lies_in_its_vpc(account: "Account", subnet: "Record") -> None:
     block = ipaddress.IPv4Network(subnet["cidrBlock"])
     if not any(block.subnet_of(network) for network in ranges(account, subnet["vpcId"])):

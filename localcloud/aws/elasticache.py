@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from localcloud.aws.ec2 import SECURITY_GROUP, SUBNET, zones
-from localcloud.aws.kms import caller_refusal, encrypts_with
-from localcloud.aws.rds import GRANTS, same_network
+from localcloud.aws.ec2 import SECURITY_GROUP, SUBNET, same_network, zones
+from localcloud.aws.kms import GRANTS, caller_refusal, encrypts_with
 from localcloud.checks import at_most_one, between, matches, one_of
 from localcloud.errors import AwsError
 from localcloud.properties import values_at

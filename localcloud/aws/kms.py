@@ -16,6 +16,8 @@ KEY = "aws:kms/key:Key"
 
 DATA_KEYS = ("kms:Decrypt", "kms:GenerateDataKey")
 """What it takes to write and read something under a data key."""
+GRANTS = ("kms:CreateGrant", "kms:DescribeKey")
+"""What a service does with a key in the name of whoever makes a store; the rest it does by the grant."""
 VOLUMES = ("kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext")
 """What EC2 does with a volume's key in the name of whoever launches the instance."""
 

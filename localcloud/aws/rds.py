@@ -1,11 +1,11 @@
 """RDS: database instances of PostgreSQL, the subnets that they may lie in, and their parameters."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from localcloud.aws.ec2 import SECURITY_GROUP, SUBNET, zones
-from localcloud.aws.kms import caller_refusal, encrypts_with
+from localcloud.aws.ec2 import SECURITY_GROUP, SUBNET, same_network, zones
+from localcloud.aws.kms import GRANTS, caller_refusal, encrypts_with
 from localcloud.checks import at_most_one, between, matches, one_of
 from localcloud.errors import AwsError
 from localcloud.properties import value_at, values_at
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 INSTANCE = "aws:rds/instance:Instance"
 SUBNET_GROUP = "aws:rds/subnetGroup:SubnetGroup"
 PARAMETER_GROUP = "aws:rds/parameterGroup:ParameterGroup"
-
-GRANTS = ("kms:CreateGrant", "kms:DescribeKey")
-"""What a service does with a key in the name of whoever makes a store; the rest it does by the grant."""
 
 _PORT = 5432
 _SIZES = {
@@ -52,12 +49,6 @@ def family_of(version: str) -> str:
     return f"postgres{version.partition('.')[0]}"
 
 
-def same_network(account: "Account", subnet_ids: Iterable[str], group_ids: Iterable[str]) -> set[str]:
-    """Returns the networks of some subnets and security groups, of those that exist; one, when all is well."""
-    subnets = {subnet["vpcId"] for id in subnet_ids for subnet in account.find(SUBNET, id=id)}
-    return subnets | {group["vpcId"] for id in group_ids for group in account.find(SECURITY_GROUP, id=id)}
-
-
 def _identifier(properties: Properties, draws: Draws) -> Any:
     if (given := properties.get("identifier")) is not None:
         return given
@@ -75,12 +66,17 @@ def _version(properties: Properties, draws: Draws) -> Any:
     return UNKNOWN if draws.withheld else f"{given or '17'}.{draws.text('123456789', 1, 'minor version')}"
 
 
-def _storage_type(properties: Properties, _: Draws) -> Any:
+def _kind(properties: Properties) -> Any:
+    """The type of storage, which follows from its speed where it is not given."""
     return properties.get("storageType") or ("io1" if "iops" in properties else "gp2")
 
 
+def _storage_type(properties: Properties, _: Draws) -> Any:
+    return _kind(properties)
+
+
 def _storage_fits(inputs: Properties, _: Identity) -> Iterator[Failure]:
-    kind = inputs.get("storageType") or ("io1" if "iops" in inputs else "gp2")
+    kind = _kind(inputs)
     size, most = inputs["allocatedStorage"], inputs.get("maxAllocatedStorage") or 0
     if contains_unknown([kind, size, most]) or kind not in _SIZES:
         return
@@ -101,7 +97,7 @@ def _storage_fits(inputs: Properties, _: Identity) -> Iterator[Failure]:
 
 
 def _speed_fits(inputs: Properties, _: Identity) -> Iterator[Failure]:
-    kind, size = inputs.get("storageType") or ("io1" if "iops" in inputs else "gp2"), inputs["allocatedStorage"]
+    kind, size = _kind(inputs), inputs["allocatedStorage"]
     if contains_unknown([kind, size]):
         return
     if kind in ("io1", "io2") and "iops" not in inputs:
