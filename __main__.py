@@ -67,14 +67,14 @@ workloads = make_workloads(
         model_bucket=base.model_bucket,
         artifact_bucket=platform.artifact_bucket,
         repository_urls=base.repository_urls,
+        domain=base.domain,
     ),
     stack,
     providers,
 )
 
-exports = {"cluster_name": stack.cluster_name, "region": stack.region, "cluster_endpoint": compute.cluster_endpoint}
-exports |= {"kubeconfig": compute.kubeconfig, "vpc_id": base.vpc_id, "key_arn": base.key_arn}
-exports |= {"model_bucket": base.model_bucket, "repositories": base.repository_urls}
-exports |= {"applications": stack.application_urls(), "images_to_push": workloads.images_to_push}
+exports = {"cluster_name": stack.cluster_name, "region": stack.region, "vpc_id": base.vpc_id, "key_arn": base.key_arn}
+exports |= {"kubeconfig": compute.kubeconfig, "model_bucket": base.model_bucket, "repositories": base.repository_urls}
+exports |= {"cluster_endpoint": compute.cluster_endpoint, "applications": stack.application_urls(), **vars(workloads)}
 for name, value in exports.items():
     pulumi.export(name, value)

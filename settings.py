@@ -21,6 +21,7 @@ from components.release import ChartSource
 from components.stack import StackFacts
 from components.volume_claims import VolumeClaim
 from components.web_apps import WEB_APPS
+from components.workloads.gpunet_settings import is_deployed
 from schema.argo_workflows import ArgoWorkflows
 from schema.base import Aws, Encryption, ModelBucket, Network, Repository
 from schema.charts import Charts
@@ -29,6 +30,7 @@ from schema.cross_rules import cross_check
 from schema.data_protection import DataProtection
 from schema.domain import Domain
 from schema.fields import CLUSTER_NAME, PoolName, RepositoryName, Section
+from schema.gpunet import Gpunet
 from schema.jupyterhub import Jupyterhub
 from schema.langfuse import Langfuse
 from schema.milvus import Milvus
@@ -40,6 +42,9 @@ from schema.problems import NAMESPACE, Problem, explain_all, suggest, unfilled
 from schema.ray_clusters import RayCluster, RayClusterName
 from schema.sign_in import SignIn
 from schema.storage import Storage
+
+RAY_DASHBOARD, GPUNET = "ml-cluster", "gpunet"
+"""The applications of `components.web_apps` that no chart brings."""
 
 STANDARD_SUPPORT_ENDS: dict[str, date] = {
     "1.33": date(2026, 7, 29),
@@ -91,6 +96,8 @@ class Settings(Section):
     """Ray clusters, by name."""
     ml_pipeline: MlPipeline = MlPipeline()
     """The training pipeline."""
+    gpunet: Gpunet = Gpunet()
+    """The image-classification service."""
     milvus: Milvus = Milvus()
     """Vector search."""
     langfuse: Langfuse = Langfuse()
@@ -110,7 +117,18 @@ class Settings(Section):
 
     def applications(self) -> list[str]:
         """The applications of `components.web_apps` that the stack has."""
-        return [name for name in WEB_APPS if name in self.ray_clusters or self._installs(name)]
+        there = {*filter(self._installs, self.platform), *({RAY_DASHBOARD} & self.ray_clusters.keys())}
+        return [name for name in WEB_APPS if name in there or (name == GPUNET and self._serves())]
+
+    def own_hosts(self) -> dict[str, str]:
+        """Hosts of applications that have a load balancer of their own, by the application's name."""
+        publish = self.gpunet.publish
+        if publish is None or not self._serves():
+            return {}
+        return {GPUNET: publish.host or WEB_APPS[GPUNET].host(str(self.domain.name))}
+
+    def _serves(self) -> bool:
+        return is_deployed(self.part("gpunet")["gpunet"])
 
     def volume_claims(self) -> list[VolumeClaim]:
         """The claims of stateful pods, whose volumes the stack makes itself."""
@@ -136,6 +154,7 @@ class Settings(Section):
             domain=self.domain.name,
             installs=frozenset(filter(self._installs, self.platform)),
             applications=self.applications(),
+            own_hosts=self.own_hosts(),
             volume_claims=self.volume_claims(),
             keeps_data=self.data_protection.mode == "keep",
             charts=ChartSource(self.charts.mirror, self.charts.image_registry),

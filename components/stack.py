@@ -35,6 +35,8 @@ class StackFacts:
     """Names of the charts that the stack installs."""
     applications: Sequence[str]
     """Names of the applications of `components.web_apps` that the stack has."""
+    own_hosts: Mapping[str, str]
+    """Hosts of applications that have a load balancer of their own, by the application's name."""
     volume_claims: Sequence[VolumeClaim]
     """Claims whose volumes the stack makes itself."""
     keeps_data: bool
@@ -44,4 +46,5 @@ class StackFacts:
 
     def application_urls(self) -> dict[str, str]:
         """Where a browser finds each application."""
-        return {name: WEB_APPS[name].url(self.domain) for name in self.applications}
+        own = {name: f"https://{host}" for name, host in self.own_hosts.items()}
+        return {name: own.get(name) or WEB_APPS[name].url(self.domain) for name in self.applications}

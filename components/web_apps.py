@@ -52,6 +52,8 @@ WEB_APPS: Mapping[str, WebApp] = {
         WebApp("langfuse", "langfuse", "langfuse", "langfuse-web", 3000, 3000, "/api/auth/callback/cognito", True),
         # Whoever has the cluster's token may run anything on it: the dashboard stays inside.
         WebApp("ml-cluster", "ray", "ray-system", "ml-cluster-head-svc", 8265, 8265, None, False),
+        # Where it is published it has a load balancer of its own, and a host that the stack may choose.
+        WebApp("gpunet", "gpunet", "gpunet", "gpunet", 80, 8081, None, False),
     )
 }
 """Every application by its name. Names and ports of the Services are those that the charts give them."""

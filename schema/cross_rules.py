@@ -13,6 +13,7 @@ from schema.base import Aws, Encryption, Network
 from schema.compute import Addon, Cluster
 from schema.domain import RULES as DOMAIN_RULES
 from schema.fields import DOCUMENTATION_NETWORKS
+from schema.gpunet import RULES as GPUNET_RULES
 from schema.jupyterhub import RULES as JUPYTERHUB_RULES
 from schema.langfuse import RULES as LANGFUSE_RULES
 from schema.milvus import RULES as MILVUS_RULES
@@ -147,6 +148,7 @@ _CROSS_RULES: tuple[Callable[..., Iterator[Problem]], ...] = (
     *ARGO_WORKFLOWS_RULES,
     *RAY_CLUSTERS_RULES,
     *ML_PIPELINE_RULES,
+    *GPUNET_RULES,
     *MILVUS_RULES,
     *LANGFUSE_RULES,
     *VOLUME_ZONE_RULES,

@@ -40,7 +40,8 @@ ZoneId = Annotated[
 ]
 
 
-def _check_inbound_cidr(value: str) -> str:
+def check_inbound_cidr(value: str) -> str:
+    """Checks a range that a public load balancer is reached from."""
     # A load balancer that only forwards to what asks people to sign in may face everybody. It is never the default.
     if value == EVERYBODY:
         return value
@@ -57,7 +58,7 @@ def _check_inbound_cidr(value: str) -> str:
     )
 
 
-InboundCidr = Annotated[str, AfterValidator(_check_inbound_cidr)]
+InboundCidr = Annotated[str, AfterValidator(check_inbound_cidr)]
 
 
 class Domain(Section):

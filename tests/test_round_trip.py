@@ -15,6 +15,7 @@ from automation.local import LocalCloud
 from automation.stacks import open_local
 from tests.rogue import RULES, rogue_project
 from tests.secrecy import readable_places, secrets_of, told
+from tests.serving import serve
 from tools.golden import STACKS, golden_project, state_file
 from tools.scratch import ROOT, scratch_project
 
@@ -43,6 +44,7 @@ def test_up_again_refresh_destroy_and_up_anew(tmp_path: Path, engine: Engine, ku
     """With the larger stack; the smaller one goes the same way through the command (.ci/run)."""
     name = "prod"
     project = scratch_project(tmp_path)
+    serve(project, name)
     file = project.stack_file(name)
     text = file.read_text(encoding="utf-8").replace("deletionProtection: true", "deletionProtection: false")
     file.write_text(f"{text}  eksai:dataProtection: {{mode: delete}}\n", encoding="utf-8")

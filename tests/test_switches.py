@@ -18,6 +18,7 @@ from automation.project import Project
 from automation.results import Result
 from automation.stacks import open_local
 from localcloud.world import Registration
+from tests.serving import IMAGE_AND_MODEL
 from tools.scratch import ROOT, scratch_project
 
 POOL = {
@@ -103,6 +104,8 @@ SWITCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
     ),
     ("no Ray cluster", {"rayClusters": None}, {"RayCluster", "SharedVolume"}, set()),
     ("no pipeline", {"mlPipeline": None}, {"MlPipeline"}, set()),
+    ("an image and a model for GPUNet", {"gpunet": IMAGE_AND_MODEL}, {"Gpunet"}, set()),
+    ("no GPUNet", {"gpunet": None}, {"Gpunet"}, set()),
     ("longer lives of artifacts", {"argoWorkflows": {"keepDays": 90}}, set(), {"argo-workflows-artifacts"}),
     ("another notebook", {"jupyterhub": {"profiles": {"cpu-large": SMALL_NOTEBOOK}}}, set(), {"jupyterhub"}),
     (
@@ -126,6 +129,7 @@ LIVE = {
     "FSx for Lustre",
     "another pool",
     "more system nodes",
+    "an image and a model for GPUNet",
 }
 """Switches that are tried on a live stack too, where a preview knows some values and not others."""
 

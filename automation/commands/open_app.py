@@ -32,7 +32,7 @@ def open_app(
 ) -> None:
     """Open a web application of a stack on AWS.
 
-    Where the stack has a domain, that is its address. Else its port is forwarded to this machine until Ctrl-C.
+    Where it is published, that is its address. Else its port is forwarded to this machine until Ctrl-C.
 
     Example: eksai open jupyterhub dev
     """
@@ -42,8 +42,8 @@ def open_app(
     settings = checked_settings(project, stack, local=False)
     chosen = WEB_APPS[app]
     _must_be_there(chosen, settings, stack)
-    url = chosen.url(settings.domain.name)
-    if chosen.is_published and settings.domain.name is not None:
+    url = settings.facts().application_urls()[app]
+    if url.startswith("https://"):
         _show(url, browser)
         return
     _forward(chosen, stack, folder, url, browser)

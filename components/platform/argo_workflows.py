@@ -14,8 +14,8 @@ from typing_extensions import TypedDict
 from components.bucket import make_private_bucket
 from components.delivered_secret import DeliveredSecret
 from components.domain import Domain
+from components.load_balancer import INGRESS_CLASS, encrypted_to_the_pod, platform_balancer
 from components.partition import dns_suffix_of
-from components.platform.ingress import INGRESS_CLASS, alb_annotations, encrypted_to_the_pod
 from components.pod_identity import PodIdentity
 from components.policy_document import document
 from components.sign_in import ADMINS, CLIENT_ID, CLIENT_SECRET, GROUPS_CLAIM, USERS, SignIn
@@ -233,7 +233,7 @@ def _published(domain: Domain | None) -> dict[str, Any]:
             "enabled": True,
             "ingressClassName": INGRESS_CLASS,
             "hosts": [APP.host(domain.name)],
-            "annotations": {**alb_annotations(domain, "/"), **encrypted_to_the_pod()},
+            "annotations": {**platform_balancer(domain).annotations("/"), **encrypted_to_the_pod()},
         },
     }
 

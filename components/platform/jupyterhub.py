@@ -17,9 +17,9 @@ from components.accelerators import ACCELERATORS, Vendor
 from components.delivered_secret import DeliveredSecret
 from components.domain import Domain
 from components.gpu_sharing import resource_of
+from components.load_balancer import INGRESS_CLASS, platform_balancer
 from components.network_isolation import NOT_INTERNET, POD_IDENTITY, Addresses, Pods, rule
-from components.platform.ingress import INGRESS_CLASS, alb_annotations
-from components.platform.namespaces import TRACES, VECTORS
+from components.platform.namespaces import CLASSIFIER, TRACES, VECTORS
 from components.platform.notebook_profiles import (
     NotebookProfile,
     NotebookProfileSettings,
@@ -281,6 +281,7 @@ def _ways_out(node_ranges: Sequence[str], pod_ranges: Sequence[str]) -> list[dic
         Pods(WEB_APPS["ml-cluster"].namespace, (DASHBOARD, CLIENT), HEAD),
         VECTORS,
         TRACES,
+        CLASSIFIER,
     )
     return [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": barred}}]}, *(rule("to", other) for other in others)]
 
@@ -294,7 +295,7 @@ def _published(domain: Domain, node_ranges: Sequence[str]) -> dict[str, Any]:
             "ingressClassName": INGRESS_CLASS,
             "hosts": [APP.host(domain.name)],
             # The proxy's own health: notebooks go on while the hub restarts.
-            "annotations": alb_annotations(domain, "/_chp_healthz"),
+            "annotations": platform_balancer(domain).annotations("/_chp_healthz"),
         },
         "proxy": {"chp": {"networkPolicy": {"ingress": [rule("from", load_balancer)]}}},
     }

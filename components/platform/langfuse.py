@@ -32,11 +32,11 @@ from components.langfuse import (
     LangfuseSettings,
     LangfuseStores,
 )
+from components.load_balancer import INGRESS_CLASS, platform_balancer
 from components.network_isolation import Addresses, NetworkIsolation, Pods
 from components.platform import clickhouse
 from components.platform.catalog import CHARTS
 from components.platform.clickhouse import Clickhouse
-from components.platform.ingress import INGRESS_CLASS, alb_annotations
 from components.pod_identity import PodIdentity
 from components.policy_document import document
 from components.pools import Pool, named, placement
@@ -321,7 +321,7 @@ def _ingress(domain: Domain | None) -> dict[str, Any]:
     return {
         "enabled": True,
         "className": INGRESS_CLASS,
-        "annotations": alb_annotations(domain, "/api/public/health"),
+        "annotations": platform_balancer(domain).annotations("/api/public/health"),
         "hosts": [{"host": APP.host(domain.name), "paths": [{"path": "/", "pathType": "Prefix"}]}],
     }
 

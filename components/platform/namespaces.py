@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 from typing_extensions import TypedDict
 
+from components.namespace import Level, make_namespace
 from components.network_isolation import NetworkIsolation, Pods
 from components.ray_ports import AUTOSCALER_METRICS, CLIENT, DASHBOARD, DASHBOARD_METRICS, HEAD, METRICS
 from components.release import ChartFile
-
-Level = Literal["restricted", "baseline", "privileged"]
-MODES = ("enforce", "audit", "warn")
 
 LEVELS: Mapping[str, Level] = {
     "argo": "restricted",
@@ -24,11 +20,13 @@ LEVELS: Mapping[str, Level] = {
     # Drivers and plug-ins mount devices and folders of the node.
     "gpu-operator": "privileged",
     "jupyterhub": "restricted",
+    "keda": "restricted",
     "kuberay": "restricted",
     "langfuse": "restricted",
     # Pulsar's chart cannot say what `restricted` asks of its containers.
     "milvus": "baseline",
     "ml-pipelines": "restricted",
+    "monitoring": "restricted",
     "ray-system": "restricted",
 }
 """Pod Security level by namespace; every namespace of a chart file but those that a cluster has from the start."""
@@ -38,7 +36,9 @@ _OPERATOR = Pods("kuberay", (DASHBOARD,))
 _MILVUS, _MILVUS_METRICS = 19530, 9091
 VECTORS = Pods("milvus", (_MILVUS,))
 TRACES = Pods("langfuse", (3000,))
-"""Where vectors are searched, and where traces are sent: for all in which people run code of their own."""
+CLASSIFIER = Pods("gpunet", (8080,))
+"""Where vectors are searched, traces are sent and images are classified: for all in which people run code of their
+own."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ ISOLATED: Mapping[str, Openings] = {
     ),
     "ml-pipelines": Openings(
         reached_by=(_OPERATOR, Pods("monitoring", (METRICS,))),
-        reaches=(Pods("ray-system", (DASHBOARD, CLIENT), HEAD), VECTORS, TRACES),
+        reaches=(Pods("ray-system", (DASHBOARD, CLIENT), HEAD), VECTORS, TRACES, CLASSIFIER),
     ),
     "ray-system": Openings(
         reached_by=(
@@ -72,7 +72,7 @@ ISOLATED: Mapping[str, Openings] = {
             Pods("monitoring", (METRICS, AUTOSCALER_METRICS, DASHBOARD_METRICS)),
         ),
         # The dashboard asks Prometheus and Grafana, each at the port of its pod.
-        reaches=(Pods("monitoring", (9090, 3000)), VECTORS, TRACES),
+        reaches=(Pods("monitoring", (9090, 3000)), VECTORS, TRACES, CLASSIFIER),
     ),
 }
 """The namespaces in which people run code of their own, or which store what is theirs. JupyterHub's chart has policies
@@ -99,14 +99,7 @@ class Namespaces(pulumi.ComponentResource):
     def __init__(self, name: str, args: NamespacesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("eksai:index:Namespaces", name, {}, opts)
         self.made = {
-            wanted: kubernetes.core.v1.Namespace(
-                wanted,
-                metadata={
-                    "name": wanted,
-                    "labels": {f"pod-security.kubernetes.io/{mode}": LEVELS[wanted] for mode in MODES},
-                },
-                opts=pulumi.ResourceOptions(parent=self),
-            )
+            wanted: make_namespace(wanted, LEVELS[wanted], pulumi.ResourceOptions(parent=self))
             for wanted in sorted(set(args["names"]) - GIVEN)
         }
         self.register_outputs({})

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 import pulumi
 from typing_extensions import TypedDict
 
+from components.domain import Domain
 from components.shared_volume import SharedVolume, SharedVolumeArgs
 from components.stack import StackFacts
 from components.storage import VolumeSource
 from components.workflows import NAMESPACE as PIPELINE_NAMESPACE
+from components.workloads.gpunet import Gpunet, GpunetArgs, image_to_push, model_to_push
+from components.workloads.gpunet_settings import GpunetSettings, is_deployed
 from components.workloads.ml_pipeline import MlPipeline, MlPipelineArgs
 from components.workloads.ml_pipeline_template import MlPipelineSettings
 from components.workloads.ray_cluster import NAMESPACE as RAY_NAMESPACE
@@ -19,9 +22,8 @@ from components.workloads.ray_pods import RayClusterSettings
 _OPERATOR = "kuberay-operator"
 _MONITOR_CRDS = "prometheus-operator-crds"
 _OBSERVABILITY = "kube-prometheus-stack"
-# Names and ports as that chart gives them.
+# Name and port as that chart gives them.
 _PROMETHEUS_URL = "http://kube-prometheus-stack-prometheus.monitoring:9090"
-_GRAFANA_URL = "http://kube-prometheus-stack-grafana.monitoring"
 _RAY_DATA = "ray-shared-data"
 """Claim and volume of what Ray's pods share."""
 
@@ -31,6 +33,7 @@ class WorkloadSettings(TypedDict):
 
     ray_clusters: Mapping[str, RayClusterSettings]
     ml_pipeline: MlPipelineSettings
+    gpunet: GpunetSettings
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class WorkloadInputs:
     """The bucket of what workflows leave; None where there are no workflows."""
     repository_urls: Mapping[str, pulumi.Input[str]]
     """Repositories for images, by name."""
+    domain: Domain | None
+    """The domain that applications are published below; None for none."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,10 @@ class WorkloadOutputs:
     """What people must know of the workloads."""
 
     images_to_push: Mapping[str, pulumi.Output[str]]
-    """By workload, the image that it runs and that nobody but the stack's people pushes."""
+    """By workload, the image that it runs and that nobody but the stack's people pushes; a repository where the stack
+    does not name the image yet."""
+    models_to_push: Mapping[str, pulumi.Output[str]]
+    """By workload, where its model is uploaded; those whose model the stack does not name yet."""
 
 
 def make_workloads(
@@ -84,6 +92,7 @@ def make_workloads(
         return pulumi.ResourceOptions(providers=list(providers), depends_on=list(what))
 
     images: dict[str, pulumi.Output[str]] = {}
+    models: dict[str, pulumi.Output[str]] = {}
     if settings["ray_clusters"]:
         data = _make_ray_data(inputs, after(inputs.namespaces[RAY_NAMESPACE]))
         for name, cluster in settings["ray_clusters"].items():
@@ -93,7 +102,14 @@ def make_workloads(
         # Nothing of it runs by itself; whoever starts it finds what it needs.
         needs = [inputs.namespaces[PIPELINE_NAMESPACE], inputs.installed["argo-workflows"], inputs.installed[_OPERATOR]]
         images["ml-pipeline"] = _make_pipeline(settings["ml_pipeline"], inputs, stack, after(*needs))
-    return WorkloadOutputs(images)
+    gpunet = settings["gpunet"]
+    if gpunet["enabled"]:
+        Gpunet("gpunet", _gpunet_args(gpunet, inputs, stack), after(*_gpunet_needs(gpunet, inputs)))
+        image = image_to_push(gpunet, inputs.repository_urls[gpunet["repository"]])
+        model = model_to_push(gpunet, inputs.model_bucket)
+        images |= {} if image is None else {"gpunet": image}
+        models |= {} if model is None else {"gpunet": model}
+    return WorkloadOutputs(images, models)
 
 
 def _ray_needs(cluster: RayClusterSettings, inputs: WorkloadInputs) -> list[pulumi.Resource]:
@@ -136,7 +152,8 @@ def _ray_cluster_args(
         data_claim=_RAY_DATA if has_data else None,
         is_monitored=_MONITOR_CRDS in inputs.installed,
         prometheus_url=_PROMETHEUS_URL if is_observed else None,
-        grafana_url=_GRAFANA_URL if is_observed else None,
+        # Prometheus is there for scaling; the chart's Grafana is off.
+        grafana_url=None,
         grafana_browser_url=None,
     )
 
@@ -159,3 +176,41 @@ def _make_pipeline(
     )
     MlPipeline("ml-pipeline", args, opts)
     return image
+
+
+_LOAD_BALANCERS, _RECORDS = "aws-load-balancer-controller", "external-dns"
+
+
+def _gpunet_needs(settings: GpunetSettings, inputs: WorkloadInputs) -> list[pulumi.Resource]:
+    """What the service comes after: its nodes, and whoever carries out what it asks for."""
+    if not is_deployed(settings):
+        # A role waits for nothing but the cluster.
+        return list(inputs.cluster_ready)
+    charts = [_MONITOR_CRDS]
+    if settings["publish"] is not None:
+        # In a destroy both have to see the Ingress go: a balancer and its records would stay behind.
+        charts += [_LOAD_BALANCERS, _RECORDS]
+    if settings["scaling"]["metrics_from"] != "metrics-server":
+        charts.append(settings["scaling"]["metrics_from"])
+    return [
+        *inputs.cluster_ready,
+        *(inputs.pools[name] for name in settings["pools"]),
+        *(inputs.installed[chart] for chart in charts if chart in inputs.installed),
+    ]
+
+
+def _gpunet_args(settings: GpunetSettings, inputs: WorkloadInputs, stack: StackFacts) -> GpunetArgs:
+    return GpunetArgs(
+        **settings,
+        cluster_name=stack.cluster_name,
+        region=stack.region,
+        key_arn=inputs.key_arn,
+        repository_url=inputs.repository_urls[settings["repository"]],
+        model_bucket=inputs.model_bucket,
+        volume=inputs.volumes["models"],
+        all_pools={pool.name: pool for pool in stack.pools},
+        vpc_ranges=stack.node_ranges,
+        domain=inputs.domain,
+        is_monitored=_MONITOR_CRDS in inputs.installed,
+        prometheus_url=_PROMETHEUS_URL,
+    )

@@ -17,8 +17,10 @@ AFTER: Mapping[str, set[str]] = {
     "argo-workflows": {"aws-load-balancer-controller", "external-secrets", "prometheus-operator-crds"},
     "jupyterhub": {"aws-load-balancer-controller", "external-secrets"},
     "milvus": {"external-secrets", "prometheus-operator-crds"},
-    # Its webhooks' certificates.
+    # Certificates of webhooks and of APIs.
     "clickhouse-operator-helm": {"cert-manager"},
+    "keda": {"cert-manager"},
+    "kube-prometheus-stack": {"prometheus-operator-crds"},
     # Its database is there first, which the operator makes.
     "langfuse": {"aws-load-balancer-controller", "cert-manager", "clickhouse-operator-helm", "external-secrets"},
 }

@@ -28,6 +28,7 @@ STACK = StackFacts(
     domain=None,
     installs=frozenset(),
     applications=[],
+    own_hosts={},
     volume_claims=[],
     keeps_data=True,
     charts=ChartSource(),

@@ -106,6 +106,14 @@ MODULES = (
         "manifests/base/crds",
         "h1:Je+e7zvTLzB4qW09J1fB7pZrqvPtWuGng2NqdN5p5QU=",
     ),
+    # The chart has them with labels of its release, bounds of two fields of ScaledObjects and a looser ScaledJob.
+    CrdModule(
+        "keda",
+        "github.com/kedacore/keda/v2",
+        "v2.20.2",
+        "config/crd/bases",
+        "h1:SR60v8uIcelbveS8n/1jcl8tLdBBIbHMxmdOHw8tKqA=",
+    ),
 )
 """Modules that the module proxy serves, that hold the same CRDs as the chart of the same version. Not served at the
 charts' versions (2026-11-30): kuberay, external-secrets, aws-load-balancer-controller, gpu-operator, argo-workflows."""

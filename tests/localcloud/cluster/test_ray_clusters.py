@@ -8,7 +8,7 @@ from lightkube.generic_resource import create_namespaced_resource
 from lightkube.resources.core_v1 import Namespace, Pod, ServiceAccount
 from lightkube.types import PatchType
 
-from components.platform.namespaces import MODES
+from components.namespace import MODES
 from tests.workloads.ray import ALL_GROUPS, DEV_POOLS, PROD_POOLS, RAY, SMALL, cluster, pods_of
 
 RAY_CLUSTER = create_namespaced_resource("ray.io", "v1", "RayCluster", "rayclusters")

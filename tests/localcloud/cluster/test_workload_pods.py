@@ -1,4 +1,4 @@
-"""The pods of notebooks, Ray clusters and the pipeline, on the nodes that a stack's pools make for them.
+"""The pods of notebooks, Ray clusters, the pipeline and GPUNet, on the nodes that a stack's pools make for them.
 
 All that is judged is what the program registers: the account, the node pools, and the pods that JupyterHub, KubeRay and
 Argo make of what they are told.
@@ -42,9 +42,8 @@ from localcloud.cluster.view import STAND_IN_LABEL, View, cluster_of
 from localcloud.values import reveal
 from settings import Settings
 from tests.localcloud.cluster.crds import install_published
-from tests.plans import planned
 from tests.platform.pools import STACKS
-from tests.platform.pools import stack as settings_of
+from tests.serving import serving_plan, serving_settings
 from tests.workloads.argo_dag import walk
 from tests.workloads.ray import RAY, pods_of
 
@@ -69,7 +68,9 @@ KINDS: Mapping[str, Any] = {
 }
 """What a stack makes before its pools, in an order that works."""
 
-NOTEBOOK = "notebook-"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+
+NOTEBOOK, SERVICE_POD = "notebook-", "gpunet"
 EXECUTOR_IMAGE = "quay.io/argoproj/argoexec:v4.0.6"
 OUTPUTS = {"validate": {"data-version": "abc"}, "evaluate": {"accuracy": "1.0"}}
 """What steps of a run put out, by step."""
@@ -96,8 +97,13 @@ class Workload:
 
 
 def workloads(plan: Plan, settings: Settings) -> list[Workload]:
-    """One of each kind of pod that people, Ray and the pipeline start."""
-    return [*_notebooks(plan, settings), *_ray(plan, settings), *_pipeline(plan, settings)]
+    """One of each kind of pod that people, Ray, the pipeline and GPUNet's Deployment start."""
+    return [
+        *_notebooks(plan, settings),
+        *_ray(plan, settings),
+        *_pipeline(plan, settings),
+        *_gpunet(plan, settings),
+    ]
 
 
 def _registered(plan: Plan, type_: str) -> dict[str, Any]:
@@ -159,6 +165,13 @@ def _pipeline(plan: Plan, settings: Settings) -> Iterator[Workload]:
             for who, pod in pods_of({"enableInTreeAutoscaling": False, **cluster}).items():
                 pools = declared.pools if who == "head" else declared.ray_pools
                 yield Workload(f"pipeline-{name}-{who}", namespace, pools, _with_images(pod["spec"]))
+
+
+def _gpunet(plan: Plan, settings: Settings) -> Iterator[Workload]:
+    """A pod of the service."""
+    for registered in _registered(plan, DEPLOYMENT).values():
+        spec = registered["spec"]["template"]["spec"]
+        yield Workload(SERVICE_POD, registered["metadata"]["namespace"], settings.gpunet.pools, spec)
 
 
 def _with_images(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,7 +308,7 @@ def plane(kube, tmp_path_factory) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module", params=STACKS)
 def outcome(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[Outcome]:
-    plan, settings = planned(request.param), settings_of(request.param)
+    plan, settings = serving_plan(request.param), serving_settings(request.param)
     pods = workloads(plan, settings)
     try:
         plane.start()
@@ -327,9 +340,9 @@ def _tried(cluster: Cluster, settings: Settings, pods: list[Workload]) -> Outcom
 
 
 def test_there_are_pods_of_every_kind_and_some_ask_for_accelerators(outcome: Outcome):
-    for kind in (NOTEBOOK, "ray-", "pipeline-"):
+    for kind in (NOTEBOOK, "ray-", "pipeline-", SERVICE_POD):
         assert any(one.name.startswith(kind) for one in outcome.pods)
-    for kind in (NOTEBOOK, "ray-"):
+    for kind in (NOTEBOOK, "ray-", SERVICE_POD):
         assert any(one.name.startswith(kind) for one in outcome.asking())
 
 

@@ -1,11 +1,11 @@
-"""How an application is published below the platform's domain."""
+"""How Ingresses are published."""
 
 import json
 
 import pulumi
 
 from components.domain import Domain
-from components.platform.ingress import alb_annotations
+from components.load_balancer import platform_balancer
 from tests.world import run
 
 PREFIX = "alb.ingress.kubernetes.io/"
@@ -17,7 +17,7 @@ def annotations(health_path: str = "/") -> dict[str, str]:
         domain = Domain(
             "ml.example.com", "Z1", pulumi.Output.from_input(CERTIFICATE), ("198.51.100.0/24", "203.0.113.7/32")
         )
-        return alb_annotations(domain, health_path)
+        return platform_balancer(domain).annotations(health_path)
 
     built = run(build)
     return {key.removeprefix(PREFIX): built.value(value) for key, value in built.result.items()}
