@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STACK ?= dev
 
-.PHONY: help setup engine engine-kubernetes up down plan test test-slow setup-gpunet test-gpunet setup-ml-pipeline test-ml-pipeline lint format bench golden docs constraints clean
+.PHONY: help setup engine engine-kubernetes up down plan test test-slow setup-gpunet test-gpunet serve setup-ml-pipeline test-ml-pipeline lint format bench golden docs constraints clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -54,6 +54,11 @@ $(GPUNET)/.venv/.installed: $(GPUNET)/pyproject.toml $(GPUNET)/constraints.txt
 test-gpunet: setup-gpunet  ## Test the GPUNet service, format and types included
 	cd $(GPUNET) && PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright
 	$(GPUNET_BIN)/python -m pytest $(GPUNET) -n 2
+
+serve: setup-gpunet  ## Try the GPUNet service here, on the CPU and with random weights: http://127.0.0.1:8080
+	@echo "The weights are random: the labels mean nothing. The real ones cannot be fetched without an account at NVIDIA."
+	@echo "Open http://127.0.0.1:8080, or run $(GPUNET_BIN)/gpunet classify FILE_OR_URL. Ctrl-C ends it."
+	@GPUNET_HOST=127.0.0.1 GPUNET_LISTEN_PORT=8080 GPUNET_DEVICE=cpu $(GPUNET_BIN)/gpunet serve --random-weights
 
 ML_PIPELINE := services/ml-pipeline
 ML_PIPELINE_BIN := $(ML_PIPELINE)/.venv/bin

@@ -38,8 +38,10 @@ LEAST_REAL_GAIN = 3.0
 """Budget: as `LEAST_GAIN`, with the real network on the processor, 16 clients, 50 ms."""
 MOST_START_S = {".onnx": 2.0, ".pth": 5.0}
 MOST_MIB = 300
+MOST_INSTALLED_MB = 300
+"""Budget: all packages that `gpunet[cpu]` needs, installed and compiled."""
 
-# Makes the image that is fetched: 640 x 480, about 62 kB, like a photo in its size and cost of decoding.
+# Makes the image that is fetched: 640 x 480, about 79 kB, like a photo in its size and cost of decoding.
 IMAGE = """
 import io, sys, numpy as np
 from PIL import Image
@@ -65,6 +67,25 @@ run["optimizer"] = {"state": [dict(arrays), dict(arrays)]}
 folder = Path(sys.argv[1])
 (folder / "gpunet-0.pth").write_bytes(saved(run))
 (folder / "gpunet-0.onnx").write_bytes(write_graph(GPUNET_0, arrays, resolution=320).SerializeToString())
+"""
+# Adds up the files of all that `gpunet[cpu]` needs, as pip's records name them: tests and tools, which the same
+# environment has, are in no image. The service's own files are only linked here, and small.
+SIZE = """
+from importlib.metadata import distribution
+from pathlib import Path
+from packaging.requirements import Requirement
+wanted, seen, files = [("gpunet", ""), ("gpunet", "cpu")], set(), set()
+while wanted:
+    name, extra = wanted.pop()
+    if (name, extra) in seen:
+        continue
+    seen.add((name, extra))
+    package = distribution(name)
+    files |= {Path(package.locate_file(file)).resolve() for file in package.files}
+    for need in map(Requirement, package.requires or ()):
+        if need.marker is None or need.marker.evaluate({"extra": extra}):
+            wanted += [(need.name, which) for which in ("", *need.extras)]
+print(sum(file.stat().st_size for file in files if file.is_file()))
 """
 
 
@@ -262,8 +283,8 @@ async def measure(rounds: int, seconds: float) -> list[bool]:
             clock, processor, mib = (statistics.median(values) for values in zip(*starts, strict=True))
             kept.append(judged(f"start from {suffix} to ready, s ({processor:.1f} s of processors)", clock, most=most))
             kept.append(judged("  resident after requests, MiB", mib, most=MOST_MIB))
-    size = subprocess.run(["du", "-sm", SERVICE / ".venv"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    print(f"environment with everything that tests need: {size.split()[0]} MiB")
+    size = subprocess.run([PYTHON, "-c", SIZE], check=True, stdout=subprocess.PIPE).stdout
+    kept.append(judged("installed for a CPU, without tests and tools, MB", int(size) / 10**6, most=MOST_INSTALLED_MB))
     return kept
 
 

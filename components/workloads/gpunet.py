@@ -93,7 +93,7 @@ class Gpunet(pulumi.ComponentResource):
         if is_deployed(args):
             namespace = _make_namespace(args, child)
             within = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
-            _make_grounds(name, args, within); before = [namespace, *identity]
+            before = [namespace, *identity, *_make_grounds(name, args, within)]
             deployment = _make_deployment(name, args, pulumi.ResourceOptions(parent=self, depends_on=before))
             # What finds no pod waits for one, and `up` with it: all of this comes once there is one.
             after = pulumi.ResourceOptions(parent=self, depends_on=[namespace, deployment])

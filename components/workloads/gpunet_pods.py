@@ -162,8 +162,7 @@ def _life() -> dict[str, Any]:
 
 
 def _spread(settings: GpunetSettings, pools: Sequence[Pool]) -> list[dict[str, Any]]:
-    """Over zones, and over nodes as well but where one GPU is for several pods."""
-    shares_gpus = settings["device"] == "gpu" and not has_whole_gpus(settings, pools)
+    """Over zones, and over nodes as well where each pod has a GPU: elsewhere Karpenter would make a node for each."""
     return [
         {
             "maxSkew": 1,
@@ -173,5 +172,5 @@ def _spread(settings: GpunetSettings, pools: Sequence[Pool]) -> list[dict[str, A
             # Each generation of pods for itself: those that go do not push the new ones together.
             "matchLabelKeys": ["pod-template-hash"],
         }
-        for key in ((_ZONE,) if shares_gpus else (_ZONE, _NODE))
+        for key in ((_ZONE, _NODE) if has_whole_gpus(settings, pools) else (_ZONE,))
     ]

@@ -261,10 +261,10 @@ def test_a_pod_may_use_all_cpu_that_is_free_and_no_more_memory_than_it_asks_for(
     assert asked == {"requests": {"cpu": "1500m", "memory": "3Gi"}, "limits": {"memory": "3Gi"}}
 
 
-def test_pods_spread_over_zones_and_over_nodes_where_none_share_a_gpu():
+def test_pods_spread_over_zones_and_over_nodes_where_each_has_a_gpu():
     zone, node = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
     assert spread() == [zone, node]
-    assert spread(device="cpu", pools=["general"]) == [zone, node]
+    assert spread(device="cpu", pools=["general"]) == [zone]
     for sharing in (SLICED, SERVED, PARTED):
         assert spread([pool(sharing=sharing)]) == [zone]
 

@@ -93,7 +93,9 @@ def to_pixels(image: Image.Image, resolution: int, *, fast: bool = False) -> NDA
         if fast and factor < 1:
             # For formats other than JPEG it does nothing.
             image.draft("RGB", (round(image.width * factor), round(image.height * factor)))
-        return np.asarray(_scaled_and_cut(image.convert("RGB"), resolution))
+        # A conversion copies even when there is nothing to convert: a tenth of the time for a JPEG.
+        colours = image if image.mode == "RGB" else image.convert("RGB")
+        return np.asarray(_scaled_and_cut(colours, resolution))
     except MemoryError as error:
         raise ImageTooLarge from error
     # See above: struct.error, SyntaxError, ValueError and others come from damaged files.

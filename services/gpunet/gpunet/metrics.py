@@ -17,7 +17,10 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """All metrics. `inference_requests_total` is what the autoscaler's rate is made of."""
+    """All metrics.
+
+    The autoscaler's rate is made of `inference_requests_total`, refused requests included: they are demand too.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -71,12 +71,17 @@ class DrainingServer(uvicorn.Server):
         self._delay_s = delay_s
 
     def handle_exit(self, sig: int, frame: Any) -> None:
+        # Without uvicorn's own, which raises the signal anew at the end: a clean end is exit code 0, not a traceback.
         is_first = not self._service.is_draining
         self._service.drain()
         if is_first and sig == signal.SIGTERM and self._delay_s:
-            asyncio.get_running_loop().call_later(self._delay_s, super().handle_exit, sig, frame)
+            asyncio.get_running_loop().call_later(self._delay_s, self._end)
         else:
-            super().handle_exit(sig, frame)
+            self.force_exit |= self.should_exit and sig == signal.SIGINT
+            self._end()
+
+    def _end(self) -> None:
+        self.should_exit = True
 
 
 def protocol(header_timeout_s: float) -> type[asyncio.Protocol]:

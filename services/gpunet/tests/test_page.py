@@ -39,7 +39,7 @@ def drop(image):
 async def test_a_dropped_image_shows_labels_and_bars_at_every_width_and_scheme():
     shots = os.environ.get("GPUNET_SCREENSHOTS")
     async with running(settings_for()) as (client, _), browser() as page:
-        for width, dark in ((1200, False), (1200, True), (400, False), (400, True)):
+        for width, dark in ((1280, False), (1280, True), (390, False), (390, True)):
             await page.open(str(client._base_url), width=width, dark=dark)
             await page.run(drop(picture(526, (640, 480))))
             await page.until("document.querySelectorAll('#labels meter').length === 5")

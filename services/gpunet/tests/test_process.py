@@ -117,6 +117,16 @@ async def test_while_it_drains_it_serves_and_is_not_ready():
             await exchange(port, GET_READY)
 
 
+@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT])
+async def test_who_ends_it_sees_no_error(signal_):
+    async with process(GPUNET_DRAIN_DELAY="0") as (made, port, lines):
+        await ready(port)
+        made.send_signal(signal_)
+        assert await asyncio.wait_for(made.wait(), 5) == 0
+
+    assert all(json.loads(line)["level"] == "INFO" for line in lines), "no traceback either"
+
+
 async def test_a_second_signal_ends_it_without_the_delay():
     async with process(GPUNET_DRAIN_DELAY="30") as (made, port, _):
         await ready(port)
@@ -149,10 +159,10 @@ async def test_a_model_that_cannot_be_served_ends_the_process_with_the_reason():
     assert all("exception" not in line for line in said), "a wrong setting needs no traceback"
 
 
-async def test_it_serves_a_real_model_and_keeps_to_its_memory(model_file):
+async def test_it_serves_a_real_model_and_keeps_to_its_memory(model_file, tmp_path):
     started = time.monotonic()
     environment = {"GPUNET_BACKEND": "onnxruntime", "MODEL_PATH": str(model_file), "GPUNET_DEVICE_THREADS": "1"}
-    async with process(**environment) as (made, port, _lines):
+    async with process(**environment, HOME=str(tmp_path)) as (made, port, lines):
         await ready(port)
         taken = time.monotonic() - started
         for number in range(8):
@@ -161,6 +171,8 @@ async def test_it_serves_a_real_model_and_keeps_to_its_memory(model_file):
         resident = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{made.pid}/status").read_text())[1]) // 1024
 
     assert json.loads(body)["model"] == "gpunet-0"
+    assert not list(tmp_path.iterdir()), "neither we nor the runtime, which would report to its maker, keep anything"
+    assert all(json.loads(line) for line in lines), "every line of the log is JSON, the runtime's too"
     assert resident <= 300, f"{resident} MiB"
     assert taken < 10, f"2 s on a quiet machine (bench/gpunet.py measures that); it took {taken:.1f} s"
 

@@ -171,6 +171,13 @@ def test_service_accounts_are_made_wherever_values_name_them(rendered):
     assert {item["metadata"]["namespace"] for item in accounts.values()} == {"apps"}
 
 
+@pytest.mark.parametrize(("values", "name"), [({}, "alb"), ({"ingressClass": "inner"}, "inner")])
+def test_ingresses_have_their_class_of_the_chart_that_serves_it_and_of_no_other(rendered, values, name: str):
+    made = rendered(values, chart="aws-load-balancer-controller", version="3.5.0")
+    assert made["IngressClass", name]["spec"] == {"controller": "ingress.k8s.aws/alb"}
+    assert not [key for key in rendered(values) if key[0] == "IngressClass"]
+
+
 @pytest.mark.parametrize(
     ("values", "path"),
     [

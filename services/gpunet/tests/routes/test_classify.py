@@ -157,6 +157,7 @@ async def test_too_many_requests_at_once_are_refused_before_their_bodies_are_rea
 
     assert sorted({answer.status for answer, _ in answers}) == [200, 503]
     assert 'inference_rejected_total{reason="overloaded"} 7.0' in text
+    assert 'inference_requests_total{outcome="overloaded"} 7.0' in text, "who is refused is demand as well"
 
 
 async def test_a_request_that_waits_too_long_ends_with_504():

@@ -71,9 +71,12 @@ async def test_metrics_name_what_the_autoscaler_and_dashboards_read():
         assert b'inference_requests_total{outcome="ok"} 0.0' in before, "a rate needs a first value"
         for _ in range(3):
             await client.post("/v1/classify", data=picture(), headers={"Content-Type": "image/png"})
+        for path in ("/", "/livez", "/readyz", "/startupz", "/version", "/metrics"):
+            await get(client, path)
         answer, after = await get(client, "/metrics")
 
     text = after.decode()
+    assert text.count("inference_requests_total{") == 1, "probes and scrapes are no classifications"
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert 'inference_requests_total{outcome="ok"} 3.0' in text
     for stage in ("fetch", "decode", "queue", "device", "post"):
