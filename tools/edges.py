@@ -75,6 +75,8 @@ NOT_PROVABLE: Mapping[tuple[str, str], str] = {
     ("Installation clickhouse-operator-helm", "Installation cert-manager"): (
         "certificates of its webhooks, which are not played here"
     ),
+    ("Installation keda", "Installation cert-manager"): "the certificates of its API, which are not played here",
+    ("Gpunet *", "Addons cluster-addons"): "its pods need DNS and the agent of identities, which nothing here plays",
     ("Installation milvus", "Milvus *"): "its pods read what is made there, and start late without it",
     ("Installation langfuse", "Langfuse *"): "its pods read what is made there, and start late without it",
     ("Instance *", "LogGroup *"): "RDS would make the groups itself, without an end and with a key of AWS's",

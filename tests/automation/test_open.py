@@ -16,6 +16,7 @@ from automation.errors import EksaiError
 from automation.port_forward import forwarded, no_browser_here
 from components.web_apps import WEB_APPS
 from tests.automation.test_cli import eksai
+from tests.serving import serve
 from tools.scratch import scratch_project
 
 KUBECTL = """#!{python}
@@ -148,6 +149,12 @@ def project(tmp_path):
 def test_with_a_domain_the_address_is_all_there_is_to_it(project):
     run = eksai("open", "jupyterhub", "prod", "--no-browser", "-C", str(project.root))
     assert (run.returncode, run.stdout) == (0, "https://jupyter.ml.eksai.dev\n"), run.stderr
+
+
+def test_what_has_a_host_of_its_own_is_opened_there(project):
+    serve(project, "prod")
+    run = eksai("open", "gpunet", "prod", "--no-browser", "-C", str(project.root))
+    assert (run.returncode, run.stdout) == (0, "https://gpunet.ml.eksai.dev\n"), run.stderr
 
 
 def test_an_application_that_the_stack_lacks_is_named_with_those_that_it_has(project):
