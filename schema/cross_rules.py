@@ -16,6 +16,7 @@ from schema.fields import DOCUMENTATION_NETWORKS
 from schema.gpunet import RULES as GPUNET_RULES
 from schema.jupyterhub import RULES as JUPYTERHUB_RULES
 from schema.langfuse import RULES as LANGFUSE_RULES
+from schema.metrics import RULES as METRICS_RULES
 from schema.milvus import RULES as MILVUS_RULES
 from schema.ml_pipeline import RULES as ML_PIPELINE_RULES
 from schema.node_pools_in_stack import RULES as NODE_POOL_RULES
@@ -149,6 +150,7 @@ _CROSS_RULES: tuple[Callable[..., Iterator[Problem]], ...] = (
     *RAY_CLUSTERS_RULES,
     *ML_PIPELINE_RULES,
     *GPUNET_RULES,
+    *METRICS_RULES,
     *MILVUS_RULES,
     *LANGFUSE_RULES,
     *VOLUME_ZONE_RULES,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Annotated
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from schema.base import Network
 from schema.fields import DOCUMENTATION_NETWORKS, Section, matches, public_range, refuse
@@ -18,6 +18,10 @@ EVERYBODY = "0.0.0.0/0"
 
 _WIDEST_INBOUND = 8
 """Prefix of the widest range that anybody was ever given; what is wider stands for everybody in disguise."""
+
+MOST_INBOUND = 30
+"""Most ranges that reach a load balancer: the controller makes a rule of each for two ports, and a security group has
+sixty (AWS's quota)."""
 
 _NEEDED_CHARTS = ("aws-load-balancer-controller", "external-dns")
 
@@ -68,7 +72,7 @@ class Domain(Section):
     """Such as ml.example.com; each application has a host directly below it."""
     zone_id: ZoneId | None = None
     """The public Route 53 zone that the domain lies in, in this account."""
-    inbound_cidrs: tuple[InboundCidr, ...] = ()
+    inbound_cidrs: Annotated[tuple[InboundCidr, ...], Field(max_length=MOST_INBOUND)] = ()
     """Public IPv4 ranges that reach the applications; 0.0.0.0/0 for everybody."""
 
     @model_validator(mode="after")

@@ -173,9 +173,11 @@ AddonVersion = Annotated[
 
 def _check_vpc_cidr(value: str) -> str:
     try:
-        check_vpc_cidr(value)
+        network = check_vpc_cidr(value)
     except ValueError as error:
         raise refuse(f"{error}", "for example 192.168.0.0/16, the default") from error
+    if str(network) != value:
+        raise refuse("an IPv4 range with its prefix", f"write {network}")
     return value
 
 
@@ -196,8 +198,8 @@ def public_range(value: str, *, widest: int, too_wide: PydanticCustomError, priv
         network = IPv4Network(value)
     except ValueError as error:
         raise refuse("an IPv4 range with its prefix", "for example 198.51.100.7/32 for one address") from error
-    if "/" not in value:
-        raise refuse("an IPv4 range with its prefix", f"write {value}/32 for one address")
+    if str(network) != value:
+        raise refuse("an IPv4 range with its prefix", f"write {network}")
     if network.prefixlen < widest:
         raise too_wide
     if not network.is_global and not any(network.subnet_of(known) for known in DOCUMENTATION_NETWORKS):

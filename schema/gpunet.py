@@ -1,9 +1,9 @@
 """Settings of the GPUNet service, and the rules between it and the rest of a stack."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
-from math import gcd
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from components.accelerators import Vendor
 from components.compute import instance_types
 from components.compute.addon_facts import is_installed as is_addon_installed
-from components.gpu_sharing import Sharing, resource_of, shares_of
+from components.gpu_sharing import resource_of
 from components.partition import partition_of
 from components.platform.gpu_operator import is_served
 from components.pools import Pool
@@ -21,7 +21,7 @@ from components.workloads.gpunet_pods import GpunetSurroundings, has_whole_gpus,
 from components.workloads.gpunet_settings import MODELS, GpunetSettings
 from schema.base import SHARED_ADDRESSES, Aws, Network, Repository
 from schema.compute import Addon
-from schema.domain import DOCUMENTATION_DOMAINS, Domain, check_inbound_cidr
+from schema.domain import DOCUMENTATION_DOMAINS, MOST_INBOUND, Domain, check_inbound_cidr
 from schema.fields import (
     DOCUMENTATION_NETWORKS,
     Amount,
@@ -40,6 +40,8 @@ from schema.problems import NAMESPACE, Problem
 
 _SECTION = f"{NAMESPACE}:gpunet"
 _DIGEST = "sha256:[0-9a-f]{64}"
+_PART = r"[A-Za-z0-9][\w.=-]{0,254}"
+_FILE = rf"{_PART}(/{_PART})*"
 
 MODEL_SUFFIXES = (".onnx", ".safetensors", ".pth", ".pt", ".tar")
 """What names of models end with that the service reads."""
@@ -77,11 +79,12 @@ def _check_digest(value: str) -> str:
 
 
 def _check_file(value: str) -> str:
-    _, folder, name = value.rpartition(f"{MODELS}/")
-    if folder:
+    whole = re.match(rf"(s3://[^/]+/)?{MODELS}/", value)
+    if whole:
+        name = value.removeprefix(whole[0])
         rule = f"a model's file is named as it is below {MODELS}/ of the model bucket"
-        raise refuse(rule, f"write {name}" if name else "write the file's name")
-    if not re.fullmatch(r"[A-Za-z0-9][\w.=-]*(/[A-Za-z0-9][\w.=-]*)*", value, re.ASCII):
+        raise refuse(rule, f"write {name}" if re.fullmatch(_FILE, name, re.ASCII) else "write the file's name")
+    if not re.fullmatch(_FILE, value, re.ASCII):
         raise refuse(
             f"a model's file lies below {MODELS}/ of the model bucket; its name has letters, digits and _ . = -, and / "
             "between folders",
@@ -122,8 +125,8 @@ def _private_range(value: str) -> str:
         network = IPv4Network(value)
     except ValueError as error:
         raise refuse(rule, "for example 10.0.0.0/8") from error
-    if "/" not in value:
-        raise refuse(rule, f"write {value}/32 for one address")
+    if str(network) != value:
+        raise refuse(rule, f"write {network}")
     if not any(network.subnet_of(private) for private in _PRIVATE):
         raise refuse(
             f"an internal load balancer is reached from private addresses: of {', '.join(map(str, _PRIVATE))}",
@@ -147,16 +150,17 @@ Sha256 = Annotated[
 VersionId = Annotated[
     str,
     matches(
-        r"[\w.-]{1,1024}",
-        "a version's id is what S3 gave it, up to 1024 letters, digits and _ . -",
+        r"[!-~]{1,1024}",
+        "a version's id is what S3 gave it, up to 1024 characters without spaces",
         "aws s3api list-object-versions prints them; left out, it is the newest",
     ),
 ]
 Cpu = Annotated[
     str,
     matches(
-        r"(?=.*[1-9])(\d+m|\d+(\.\d{1,3})?)",
-        'CPU is a number of cores such as "2" or "0.5", or of thousandths such as "500m", and not none',
+        # Of less than a tenth of a core any load is many times as much: there would always be `max` pods.
+        r"([1-9]\d{2,}m|[1-9]\d*(\.\d{1,3})?|0\.[1-9]\d{0,2})",
+        'CPU is a number of cores such as "2" or "0.5", or of thousandths such as "500m", a tenth of one at least',
         "write how much a pod needs, quoted",
     ),
 ]
@@ -168,8 +172,10 @@ _HOST = rf"({_LABEL}\.)+(?=[a-z]){_LABEL}"
 HostName = Annotated[
     str,
     matches(
-        rf"(?=.{{1,253}}$){_HOST}",
-        "a host has at least two labels of lower-case letters, digits and hyphens",
+        # A load balancer takes 128, and letters alone after the last dot.
+        rf"(?=.{{1,128}}$)({_LABEL}\.)+[a-z]+",
+        "a host has at least two labels of lower-case letters, digits and hyphens, the last one of letters, and 128 "
+        "characters at most",
         "for example images.example.com, without scheme, port and path, and without a dot at the end",
     ),
 ]
@@ -209,7 +215,7 @@ class GpunetPublish(Section):
 
     scheme: Literal["internet-facing", "internal"] = "internet-facing"
     """Where it can be reached from: the Internet, or the VPC and what is connected to it."""
-    inbound_cidrs: Annotated[tuple[InboundRange, ...], Field(min_length=1)]
+    inbound_cidrs: Annotated[tuple[InboundRange, ...], Field(min_length=1, max_length=MOST_INBOUND)]
     """IPv4 ranges that reach it: public ones, 0.0.0.0/0 for everybody; private ones where it is internal."""
     host: HostName | None = None
     """Its host, whose record is yours to make, with certificateArn; left out: gpunet below the platform's domain."""
@@ -288,6 +294,8 @@ class Gpunet(Section):
     def _it_agrees_with_itself(self) -> "Gpunet":
         if self.enabled and not self.pools:
             raise refuse("its pods are meant for pools that are named", "set pools")
+        if self.device == "gpu" and self.architecture == "arm64":
+            raise refuse("nodes with NVIDIA GPUs are amd64", "remove architecture, or set device: cpu")
         for key in ("pools", "image_hosts"):
             entries: tuple[str, ...] = getattr(self, key)
             if len(set(entries)) < len(entries):
@@ -345,12 +353,11 @@ def gpunet_pods_have_nodes(gpunet: Gpunet, node_pools: dict[str, NodePool]) -> I
     if not gpunet.enabled:
         return
     # Each takes for granted what those before it find in order.
-    for mistakes in (_missing, _of_another_kind, _shared_in_different_ways):
+    for mistakes in (_missing, _of_another_kind, _shared_in_different_ways, _too_small):
         found = list(mistakes(gpunet, node_pools))
         yield from found
         if found:
             return
-    yield from _too_small(gpunet, node_pools)
     yield from _too_few(gpunet, node_pools)
     yield from _unmeasured(gpunet, node_pools)
 
@@ -404,34 +411,52 @@ def _too_small(gpunet: Gpunet, node_pools: Mapping[str, NodePool]) -> Iterator[P
 
 
 def _too_few(gpunet: Gpunet, node_pools: Mapping[str, NodePool]) -> Iterator[Problem]:
-    """Pools whose GPUs are all taken by the fewest pods: an update ends none of them before another one is ready."""
-    if gpunet.device == "cpu":
-        return
-    room = {pool.name: _most_pods(node_pools[pool.name], pool.sharing) for pool in _named(gpunet, node_pools)}
+    """Pools with room for the fewest pods alone: an update ends none of them before another one is ready."""
     needed = gpunet.scaling.min + 1
+    room = {name: _most_pods(gpunet, name, node_pools[name], needed) for name in gpunet.pools}
     if sum(room.values()) < needed:
         listed = ", ".join(f"{pods} on {name}" for name, pods in room.items())
         yield Problem(
             f"{_SECTION}.scaling.min",
             str(gpunet.scaling.min),
-            f"an update starts a pod before it ends one: {needed} at a time, and the pools' GPUs are for {listed}",
-            "raise limits.accelerators of a pool (size.desired of a managed one), name another pool, or lower min",
+            f"an update starts a pod before it ends one: {needed} at a time, and within the pools' limits there is "
+            f"room for {listed}",
+            "raise limits of a pool (size.desired of a managed one), name another pool, or lower min",
         )
 
 
-def _most_pods(pool: NodePool, sharing: Sharing | None) -> int:
-    """How many pods the GPUs of a pool are for."""
-    rows = [instance_types.table()[name] for name in pool.instance_types]
+def _most_pods(gpunet: Gpunet, name: str, pool: NodePool, enough: int) -> int:
+    """How many pods the nodes of a pool are for: all of the best type where Karpenter chooses, of the worst where EKS
+    does."""
+    best_or_worst = min if pool.size else max
+    return best_or_worst(
+        _most_nodes(pool, type_) * _pods_on_a_node(gpunet, name, pool, type_, enough) for type_ in pool.instance_types
+    )
+
+
+def _most_nodes(pool: NodePool, type_: str) -> int:
     if pool.size:
         # Nothing but the stack changes the number of its nodes.
-        gpus = pool.size.desired * max(row.accelerators for row in rows)
-    else:
-        most = pool.limits.accelerators if pool.limits else None
-        assert most is not None, "a pool with GPUs has a limit of them; its own rules see to that"
-        # Nodes come whole: where each has four GPUs, a limit of six is one of four.
-        gpus = most - most % gcd(*(row.accelerators for row in rows))
-    # All GPUs of a pool have as many shares.
-    return gpus * (shares_of(sharing, rows[0].accelerator, rows[0].accelerator_memory_mib) if sharing else 1)
+        return pool.size.desired
+    row, limits = instance_types.table()[type_], pool.limits
+    assert limits is not None, "the pool's own rules see to that"
+    most = [int(quantity(limits.cpu) // row.vcpu), int(quantity(limits.memory) // (row.memory_mib * 2**20))]
+    if row.accelerators and limits.accelerators is not None:
+        most.append(limits.accelerators // row.accelerators)
+    return min(most)
+
+
+def _pods_on_a_node(gpunet: Gpunet, name: str, pool: NodePool, type_: str, enough: int) -> int:
+    """How many pods a node of a type has room for, `enough` at most."""
+    of_this_type = {name: pool.model_copy(update={"instance_types": (type_,)})}
+    template = pod_template(_plain(gpunet), GpunetSurroundings(pools=described({name: pool})))
+    (container,) = template["spec"]["containers"]
+
+    def is_too_much(pods: int) -> bool:
+        together = {**template, "spec": {**template["spec"], "containers": [container] * pods}}
+        return without_room(together, [name], of_this_type) is not None
+
+    return bisect_left(range(1, enough + 1), True, key=is_too_much)
 
 
 def _unmeasured(gpunet: Gpunet, node_pools: Mapping[str, NodePool]) -> Iterator[Problem]:

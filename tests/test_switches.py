@@ -114,7 +114,12 @@ SWITCHES: list[tuple[str, dict[str, Any], set[str], set[str]]] = [
         {"Lustre", "StorageClass", "Addon", "Role", "RolePolicy"},
         set(),
     ),
-    ("no metrics server", {"addons": {"metrics-server": {"enabled": False}}}, {"Addon"}, set()),
+    (
+        "no metrics server, and with it nobody who scales GPUNet",
+        {"addons": {"metrics-server": {"enabled": False}}, "gpunet": None},
+        {"Addon", "Gpunet"},
+        set(),
+    ),
     ("another pool", {"nodePools": {"gpu-l4": POOL}}, {"NodePool", "EC2NodeClass"}, set()),
     ("a pinned add-on", {"addons": {"vpc-cni": {"version": "v1.22.4-eksbuild.3"}}}, set(), {"vpc-cni"}),
     ("longer logs", {"cluster": {"logRetentionDays": 365}}, set(), {"cluster-logs"}),

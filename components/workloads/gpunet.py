@@ -74,8 +74,12 @@ class GpunetArgs(GpunetSettings):
     """The bucket as a volume."""
     domain: Domain | None
     """The platform's domain; None for none."""
-    is_monitored: bool
-    """Whether the cluster knows ServiceMonitors."""
+    monitored_by: Sequence[pulumi.Resource]
+    """What brings ServiceMonitors; empty: the cluster knows none."""
+    scaled_by: Sequence[pulumi.Resource]
+    """Who carries out what its scaling says, where that is not Kubernetes itself."""
+    published_by: Sequence[pulumi.Resource]
+    """Who makes a load balancer of its Ingress, and records."""
     prometheus_url: str
     """Prometheus as pods reach it, if there is one."""
 
@@ -231,7 +235,7 @@ def _make_scaling(name: str, args: GpunetArgs, opts: pulumi.ResourceOptions) -> 
             kind="ScaledObject",
             metadata=_metadata(),
             spec=scaled_object_spec(args["scaling"], whole_gpus=whole_gpus, prometheus_url=args["prometheus_url"]),
-            opts=opts,
+            opts=_served(opts, args["scaled_by"]),
         )
         return
     kubernetes.autoscaling.v2.HorizontalPodAutoscaler(
@@ -241,7 +245,7 @@ def _make_scaling(name: str, args: GpunetArgs, opts: pulumi.ResourceOptions) -> 
             kubernetes.autoscaling.v2.HorizontalPodAutoscalerSpecArgsDict,
             autoscaler_spec(args["scaling"], whole_gpus=whole_gpus),
         ),
-        opts=opts,
+        opts=_served(opts, args["scaled_by"]),
     )
 
 
@@ -260,7 +264,7 @@ def _make_service(name: str, opts: pulumi.ResourceOptions) -> kubernetes.core.v1
 
 def _make_ways_in(name: str, args: GpunetArgs, opts: pulumi.ResourceOptions) -> None:
     """Who comes through the Service: Prometheus, and the load balancer."""
-    if args["is_monitored"]:
+    if args["monitored_by"]:
         kubernetes.apiextensions.CustomResource(
             name,
             api_version="monitoring.coreos.com/v1",
@@ -271,7 +275,7 @@ def _make_ways_in(name: str, args: GpunetArgs, opts: pulumi.ResourceOptions) -> 
                 # Scaling goes by the last minute: four scrapes.
                 "endpoints": [{"port": PORT_NAME, "path": "/metrics", "interval": "15s"}],
             },
-            opts=opts,
+            opts=_served(opts, args["monitored_by"]),
         )
     if args["publish"] is not None:
         host, balancer = _balancer(args["publish"], args["domain"])
@@ -285,8 +289,17 @@ def _make_ways_in(name: str, args: GpunetArgs, opts: pulumi.ResourceOptions) -> 
             name,
             metadata=_metadata({**balancer.annotations("/readyz"), **draining(DEREGISTRATION_S)}),
             spec=cast(kubernetes.networking.v1.IngressSpecArgsDict, spec),
-            opts=opts,
+            opts=_served(opts, args["published_by"]),
         )
+
+
+def _served(opts: pulumi.ResourceOptions, servers: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
+    """Adds who has to be there for as long as an object is.
+
+    On the object itself, and not on the component: of two that go in the same `up`, the engine asks only what one says
+    of the other, and an object with a finalizer would wait for a controller that has gone before it.
+    """
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=list(servers)))
 
 
 def _balancer(publish: PublishSettings, domain: Domain | None) -> tuple[str, LoadBalancer]:

@@ -24,6 +24,7 @@ _MONITOR_CRDS = "prometheus-operator-crds"
 _OBSERVABILITY = "kube-prometheus-stack"
 # Name and port as that chart gives them.
 _PROMETHEUS_URL = "http://kube-prometheus-stack-prometheus.monitoring:9090"
+_LOAD_BALANCERS, _RECORDS = "aws-load-balancer-controller", "external-dns"
 _RAY_DATA = "ray-shared-data"
 """Claim and volume of what Ray's pods share."""
 
@@ -178,28 +179,16 @@ def _make_pipeline(
     return image
 
 
-_LOAD_BALANCERS, _RECORDS = "aws-load-balancer-controller", "external-dns"
-
-
 def _gpunet_needs(settings: GpunetSettings, inputs: WorkloadInputs) -> list[pulumi.Resource]:
-    """What the service comes after: its nodes, and whoever carries out what it asks for."""
-    if not is_deployed(settings):
-        # A role waits for nothing but the cluster.
-        return list(inputs.cluster_ready)
-    charts = [_MONITOR_CRDS]
-    if settings["publish"] is not None:
-        # In a destroy both have to see the Ingress go: a balancer and its records would stay behind.
-        charts += [_LOAD_BALANCERS, _RECORDS]
-    if settings["scaling"]["metrics_from"] != "metrics-server":
-        charts.append(settings["scaling"]["metrics_from"])
-    return [
-        *inputs.cluster_ready,
-        *(inputs.pools[name] for name in settings["pools"]),
-        *(inputs.installed[chart] for chart in charts if chart in inputs.installed),
-    ]
+    """What the service comes after: the cluster, and nodes as soon as it has pods."""
+    pools = settings["pools"] if is_deployed(settings) else ()
+    return [*inputs.cluster_ready, *(inputs.pools[name] for name in pools)]
 
 
 def _gpunet_args(settings: GpunetSettings, inputs: WorkloadInputs, stack: StackFacts) -> GpunetArgs:
+    def installed(*charts: str) -> list[pulumi.Resource]:
+        return [inputs.installed[chart] for chart in charts if chart in inputs.installed]
+
     return GpunetArgs(
         **settings,
         cluster_name=stack.cluster_name,
@@ -211,6 +200,8 @@ def _gpunet_args(settings: GpunetSettings, inputs: WorkloadInputs, stack: StackF
         all_pools={pool.name: pool for pool in stack.pools},
         vpc_ranges=stack.node_ranges,
         domain=inputs.domain,
-        is_monitored=_MONITOR_CRDS in inputs.installed,
+        monitored_by=installed(_MONITOR_CRDS),
+        scaled_by=installed(settings["scaling"]["metrics_from"]),
+        published_by=installed(_LOAD_BALANCERS, _RECORDS),
         prometheus_url=_PROMETHEUS_URL,
     )

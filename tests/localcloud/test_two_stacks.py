@@ -40,6 +40,7 @@ def test_two_stacks_live_in_one_account_and_leave_nothing_behind(tmp_path):
         LONG,
         repositories={"research/gpunet": {}, "research/pipeline": {}},
         mlPipeline={"repository": "research/pipeline"},
+        gpunet={"repository": "research/gpunet"},
     )
     for stack in (dev, other):
         Stage(stack, account).make(urns(stack))

@@ -339,9 +339,10 @@ def test_a_notebook_reaches_the_internet_and_nothing_private_but_what_it_works_w
     assert not any(rules.values()), f"the chart's own rules would add to ours: {rules}"
 
 
-def test_a_notebook_reaches_ray_milvus_and_langfuse():
+def test_a_notebook_reaches_ray_and_the_platforms_services():
     open_to = openings(told()["singleuser"]["networkPolicy"]["egress"], "to")
-    assert open_to == {("ray-system", 8265), ("ray-system", 10001), ("milvus", 19530), ("langfuse", 3000)}
+    ray = {("ray-system", 8265), ("ray-system", 10001)}
+    assert open_to == ray | {("milvus", 19530), ("langfuse", 3000), ("gpunet", 8080)}
 
 
 def test_who_is_isolated_lets_notebooks_in_where_they_go():

@@ -23,7 +23,7 @@ CLAIMS = {
 def problems(pool: dict[str, Any], platform: dict[str, Any]) -> list[str]:
     config = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8"))["config"]
     # What runs on the stack's own pools is not this test's.
-    for section in ("jupyterhub", "rayClusters", "mlPipeline", "signIn", "milvus", "langfuse"):
+    for section in ("jupyterhub", "rayClusters", "mlPipeline", "gpunet", "signIn", "milvus", "langfuse"):
         config.pop(f"eksai:{section}")
     config |= {"eksai:nodePools": {"mine": pool}, "eksai:platform": platform}
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}

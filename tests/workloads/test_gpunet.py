@@ -80,7 +80,9 @@ def built(around: dict[str, Any] | None = None, **changes: Any) -> Built[Gpunet]
             "key_arn": KEY,
             "volume": BUCKET,
             "domain": Domain("ml.example.com", "Z1", pulumi.Output.from_input(CERTIFICATE), ("192.0.2.0/24",)),
-            "is_monitored": True,
+            "monitored_by": [pulumi.ComponentResource("chart", "monitors")],
+            "scaled_by": [],
+            "published_by": [],
             "prometheus_url": "http://kube-prometheus-stack-prometheus.monitoring:9090",
             **(around or {}),
         }
@@ -120,7 +122,8 @@ def test_before_image_and_model_there_is_only_what_will_read_the_model():
 
 
 def test_a_volume_needs_no_role_and_so_nothing_at_all_is_there_before():
-    assert [made.type for made in built(**NOTHING_YET, modelAccess="volume").resources] == ["eksai:index:Gpunet"]
+    made = built(**NOTHING_YET, modelAccess="volume").resources
+    assert {one.type for one in made} == {"eksai:index:Gpunet", "chart"}
 
 
 def test_what_is_still_to_push_is_told():
@@ -288,7 +291,7 @@ def test_metrics_are_scraped_at_the_service_four_times_a_minute():
 
 
 def test_a_cluster_that_does_not_know_monitors_gets_none():
-    assert not built({"is_monitored": False}).all(MONITOR)
+    assert not built({"monitored_by": []}).all(MONITOR)
 
 
 def test_it_stays_in_the_cluster_unless_it_is_published():

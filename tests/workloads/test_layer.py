@@ -4,6 +4,7 @@ from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
+import pytest
 
 from components.domain import Domain
 from components.release import ChartSource
@@ -120,10 +121,10 @@ SCALED = {"scaling": {"metricsFrom": "keda", "gpuPercent": None}, "publish": {"i
 CHARTS = ("prometheus-operator-crds", "keda", "aws-load-balancer-controller", "external-dns", "cert-manager")
 
 
-def service_waits_for(**gpunet: Any) -> set[str]:
-    """Names of what the service waits for of the layers before."""
-    component = made(charts=CHARTS, gpunet=GPUNET | gpunet).named("gpunet", "eksai:index:Gpunet")
-    return {urn.rpartition("::")[2] for urn in component.dependencies}
+def service_waits_for(kind: str = "eksai:index:Gpunet", **gpunet: Any) -> set[str]:
+    """Names of what the service, or one of its objects, waits for itself."""
+    waiting = made(charts=CHARTS, gpunet=GPUNET | gpunet).named("gpunet", kind)
+    return {urn.rpartition("::")[2] for urn in waiting.dependencies}
 
 
 def test_a_stack_is_told_what_to_push_until_it_names_it():
@@ -144,6 +145,18 @@ def test_the_role_of_a_service_without_image_waits_for_the_cluster_alone():
     assert service_waits_for(**SCALED) == {"nodes"}
 
 
-def test_a_service_waits_for_its_pools_and_for_whoever_carries_out_what_it_asks_for():
-    assert service_waits_for(**IMAGE_AND_MODEL) == {"nodes", "gpu-a10g", "prometheus-operator-crds"}
-    assert service_waits_for(**IMAGE_AND_MODEL, **SCALED) == {"nodes", "gpu-a10g", *CHARTS} - {"cert-manager"}
+def test_a_service_waits_for_its_pools():
+    assert service_waits_for(**IMAGE_AND_MODEL, **SCALED) == {"nodes", "gpu-a10g"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "charts"),
+    [
+        ("kubernetes:keda.sh/v1alpha1:ScaledObject", {"keda"}),
+        ("kubernetes:networking.k8s.io/v1:Ingress", {"aws-load-balancer-controller", "external-dns"}),
+        (MONITOR.replace("PodMonitor", "ServiceMonitor"), {"prometheus-operator-crds"}),
+    ],
+)
+def test_an_object_with_a_finalizer_goes_before_whoever_takes_it_away(kind: str, charts: set[str]):
+    """Also where both go in an `up` in which the service stays: what its component waits for says nothing then."""
+    assert service_waits_for(kind, **IMAGE_AND_MODEL, **SCALED) & {*CHARTS} == charts
