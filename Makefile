@@ -41,6 +41,7 @@ test-slow: setup  ## Run the slow tests: round trips through the engine, every o
 	$(BIN)/python -m pytest -n 2 -m slow
 
 GPUNET := services/gpunet
+PORT ?= 8080
 GPUNET_BIN := $(GPUNET)/.venv/bin
 
 setup-gpunet: $(GPUNET)/.venv/.installed  ## Make the environment of the GPUNet service
@@ -55,10 +56,10 @@ test-gpunet: setup-gpunet  ## Test the GPUNet service, format and types included
 	cd $(GPUNET) && PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright
 	$(GPUNET_BIN)/python -m pytest $(GPUNET) -n 2
 
-serve: setup-gpunet  ## Try the GPUNet service here, on the CPU and with random weights: http://127.0.0.1:8080
+serve: setup-gpunet  ## Try the GPUNet service here, on the CPU and with random weights, on PORT (8080)
 	@echo "The weights are random: the labels mean nothing. The real ones cannot be fetched without an account at NVIDIA."
-	@echo "Open http://127.0.0.1:8080, or run $(GPUNET_BIN)/gpunet classify FILE_OR_URL. Ctrl-C ends it."
-	@GPUNET_HOST=127.0.0.1 GPUNET_LISTEN_PORT=8080 GPUNET_DEVICE=cpu $(GPUNET_BIN)/gpunet serve --random-weights
+	@echo "Open http://127.0.0.1:$(PORT), or run $(GPUNET_BIN)/gpunet classify FILE_OR_URL. Ctrl-C ends it."
+	@GPUNET_HOST=127.0.0.1 GPUNET_LISTEN_PORT=$(PORT) GPUNET_DEVICE=cpu $(GPUNET_BIN)/gpunet serve --random-weights
 
 ML_PIPELINE := services/ml-pipeline
 ML_PIPELINE_BIN := $(ML_PIPELINE)/.venv/bin

@@ -166,10 +166,19 @@ class Settings(Section):
         Args:
             today: the day to judge support periods by.
         """
+        return [*self._end_of_support(today), *self._half_of_a_service()]
+
+    def _half_of_a_service(self) -> Iterator[str]:
+        image, model = self.gpunet.image_digest, self.gpunet.model
+        if self.gpunet.enabled and (image is None) != (model is None):
+            lacks = "imageDigest" if image is None else "model"
+            yield f"{NAMESPACE}:gpunet has no {lacks} yet, so that none of its pods runs (docs/gpunet.md)."
+
+    def _end_of_support(self, today: date) -> Iterator[str]:
         ends = STANDARD_SUPPORT_ENDS[self.cluster.version]
         days = (ends - today).days
         if days > 60:
-            return []
+            return
         extended = self.cluster.support_type == "EXTENDED"
         then = (
             "the control plane costs $0.60 an hour instead of $0.10 until it is upgraded"
@@ -177,7 +186,7 @@ class Settings(Section):
             else "AWS upgrades the cluster by itself, and this file's version is then one that it cannot go back to"
         )
         when = f"left EKS standard support on {ends}" if days < 0 else f"leaves EKS standard support on {ends}"
-        return [f"Kubernetes {self.cluster.version} {when}; {'now' if days < 0 else 'then'} {then}."]
+        yield f"Kubernetes {self.cluster.version} {when}; {'now' if days < 0 else 'then'} {then}."
 
 
 class SettingsError(pulumi.RunError):

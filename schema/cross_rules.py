@@ -13,7 +13,7 @@ from schema.base import Aws, Encryption, Network
 from schema.compute import Addon, Cluster
 from schema.domain import RULES as DOMAIN_RULES
 from schema.fields import DOCUMENTATION_NETWORKS
-from schema.gpunet import RULES as GPUNET_RULES
+from schema.gpunet_rules import RULES as GPUNET_RULES
 from schema.jupyterhub import RULES as JUPYTERHUB_RULES
 from schema.langfuse import RULES as LANGFUSE_RULES
 from schema.metrics import RULES as METRICS_RULES

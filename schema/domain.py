@@ -45,8 +45,7 @@ ZoneId = Annotated[
 
 
 def check_inbound_cidr(value: str) -> str:
-    """Checks a range that a public load balancer is reached from."""
-    # A load balancer that only forwards to what asks people to sign in may face everybody. It is never the default.
+    """Checks a range that a public load balancer is reached from; everybody is a range too, but never the default."""
     if value == EVERYBODY:
         return value
     return public_range(

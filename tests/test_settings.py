@@ -13,6 +13,7 @@ from pulumi.runtime import config as runtime_config
 import settings
 from schema.fields import quantity
 from settings import SettingsError, validate
+from tests.serving import IMAGE_AND_MODEL
 
 ROOT = Path(__file__).parent.parent
 STACKS = ("dev", "prod")
@@ -420,3 +421,20 @@ def test_pulumi_yaml_declares_every_setting_and_nothing_else():
     known = set(settings.stack_file_schema()["properties"]["config"]["properties"])
     assert set(ours) == known
     assert all(d["type"] == "object" and d["default"] == {} and d["description"] for d in ours.values())
+
+
+@pytest.mark.parametrize(
+    ("said", "lacks"),
+    [
+        ({}, None),
+        (IMAGE_AND_MODEL, None),
+        ({"imageDigest": IMAGE_AND_MODEL["imageDigest"]}, "model"),
+        ({"model": IMAGE_AND_MODEL["model"]}, "imageDigest"),
+        ({"imageDigest": IMAGE_AND_MODEL["imageDigest"], "enabled": False}, None),
+    ],
+)
+def test_a_service_with_an_image_or_a_model_alone_is_told_what_it_lacks(said: dict[str, Any], lacks: str | None):
+    config = changed("eksai:gpunet", stack_config("dev")["eksai:gpunet"] | said)
+    told = validate(as_text(config), stack="dev", local=True).notices(date(2026, 6, 1))
+    expected = f"eksai:gpunet has no {lacks} yet, so that none of its pods runs (docs/gpunet.md)."
+    assert told == ([] if lacks is None else [expected])

@@ -22,6 +22,7 @@ from components.workloads.gpunet_pods import (
     CLAIM,
     LABELS,
     NAME,
+    PORT,
     PORT_NAME,
     GpunetSurroundings,
     has_whole_gpus,
@@ -35,10 +36,9 @@ VOLUME = "s3-model-pv"
 
 PROGRESS_S = 900
 """How long a new pod may take before Kubernetes says that the rollout is stuck: a GPU node has to come, and the image
-of 2.5 GB to be pulled."""
-WAIT_S = PROGRESS_S + 60
-"""How long `up` waits for a rollout, so that it still hears of that. One of many pods may take longer: `up` then fails,
-the rollout goes on, and the next `up` finds it done."""
+to be pulled, of which CUDA's libraries alone have gigabytes."""
+_EACH_S = 60
+"""What a rollout takes for each further pod, which comes when nodes and image are there."""
 DEREGISTRATION_S = 30
 """How long the load balancer waits for the answers of a pod that goes, which answers for some seconds longer."""
 _IDLE_S = 60
@@ -98,11 +98,11 @@ class Gpunet(pulumi.ComponentResource):
             namespace = _make_namespace(args, child)
             within = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
             before = [namespace, *identity, *_make_grounds(name, args, within)]
+            # Not after the pods: how many there are can be changed while they do not come.
+            _make_scaling(name, args, within)
             deployment = _make_deployment(name, args, pulumi.ResourceOptions(parent=self, depends_on=before))
-            # What finds no pod waits for one, and `up` with it: all of this comes once there is one.
-            after = pulumi.ResourceOptions(parent=self, depends_on=[namespace, deployment])
-            _make_scaling(name, args, after)
-            service = _make_service(name, after)
+            # What finds no pod waits for one, and `up` with it: the rest comes once there is one.
+            service = _make_service(name, pulumi.ResourceOptions(parent=self, depends_on=[namespace, deployment]))
             _make_ways_in(name, args, pulumi.ResourceOptions(parent=self, depends_on=[namespace, deployment, service]))
         self.register_outputs({})
 
@@ -155,6 +155,7 @@ def _make_identity(name: str, args: GpunetArgs, opts: pulumi.ResourceOptions) ->
 
 
 def _make_namespace(args: GpunetArgs, opts: pulumi.ResourceOptions) -> kubernetes.core.v1.Namespace:
+    # Not among the platform's, which are those of charts: it comes and goes with the service.
     # A pod that the load balancer does not send anything to yet is not ready, and no old one goes for it.
     gates = {"elbv2.k8s.aws/pod-readiness-gate-inject": "enabled"} if args["publish"] else {}
     return make_namespace(NAME, "restricted", opts, gates)
@@ -209,7 +210,9 @@ def _make_deployment(name: str, args: GpunetArgs, opts: pulumi.ResourceOptions) 
     }
     return kubernetes.apps.v1.Deployment(
         name,
-        metadata=_metadata({"pulumi.com/timeoutSeconds": str(WAIT_S)}),
+        # `up` waits: a model or an image that does not start is nothing to find out later. There is an end to it, since
+        # the engine goes on waiting when Kubernetes says that a rollout is stuck.
+        metadata=_metadata({"pulumi.com/timeoutSeconds": str(PROGRESS_S + _EACH_S * args["scaling"]["max"])}),
         spec=cast(kubernetes.apps.v1.DeploymentSpecArgsDict, spec),
         opts=opts,
     )
@@ -256,7 +259,7 @@ def _make_service(name: str, opts: pulumi.ResourceOptions) -> kubernetes.core.v1
         spec={
             "type": "ClusterIP",
             "selector": dict(LABELS),
-            "ports": [{"name": PORT_NAME, "port": WEB_APPS[NAME].port, "target_port": PORT_NAME, "protocol": "TCP"}],
+            "ports": [{"name": PORT_NAME, "port": WEB_APPS[NAME].port, "target_port": PORT, "protocol": "TCP"}],
         },
         opts=opts,
     )
@@ -304,11 +307,10 @@ def _served(opts: pulumi.ResourceOptions, servers: Sequence[pulumi.Resource]) ->
 
 def _balancer(publish: PublishSettings, domain: Domain | None) -> tuple[str, LoadBalancer]:
     """The service's host, and the load balancer in front of it."""
-    host: str | None = publish["host"]
-    certificate: pulumi.Input[str] | None = publish["certificate_arn"]
+    host, certificate = publish["host"], publish["certificate_arn"]
     if host is None or certificate is None:
         assert domain is not None, "without a domain there are a host and its certificate; the settings see to that"
-        host, certificate = host or WEB_APPS[NAME].host(domain.name), certificate or domain.certificate_arn
+        host, certificate = WEB_APPS[NAME].host(domain.name), domain.certificate_arn
     balancer = LoadBalancer(
         group=NAME,
         scheme=publish["scheme"],

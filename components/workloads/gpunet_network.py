@@ -1,7 +1,10 @@
 """What passes between the pods of the GPUNet service and others.
 
 They fetch what strangers ask for: the service itself judges every address when it dials it, and this is what holds
-should it err. Kubelet's probes and forwarded ports come from the pod's own node and pass in any case.
+should it err. So it is narrower than the policy of namespaces in which people run code of their own
+(`components.network_isolation`), which opens the API server and HTTPS in the VPC.
+
+Kubelet's probes and forwarded ports come from the pod's own node and pass in any case.
 """
 
 from collections.abc import Sequence

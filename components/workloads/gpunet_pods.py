@@ -7,9 +7,9 @@ from typing import Any
 import pulumi
 
 from components.gpu_sharing import resource_of
+from components.pod_security import CONTAINER_SECURITY
 from components.pools import Pool, placement
 from components.workloads.gpunet_settings import MODELS, GpunetSettings
-from components.workloads.ray_pods import CONTAINER_SECURITY
 
 NAME = "gpunet"
 """The name of the service's namespace and of everything in it."""
@@ -27,7 +27,8 @@ PRE_STOP_S = 15
 """How long a pod that has to go waits before it is told so: load balancers and nodes learn that it goes at the same
 time as it does, and still send requests for some seconds."""
 DRAIN_S = 2
-"""How long it then says that it is not ready, and serves."""
+"""How long it then says that it is not ready, and serves: for whoever asks itself, since those that follow the pod know
+by then."""
 SHUTDOWN_S = 20
 """How long requests under way may take after that; the service gives none more than 15."""
 GRACE_S = PRE_STOP_S + DRAIN_S + SHUTDOWN_S + 8
@@ -85,6 +86,8 @@ def pod_template(settings: GpunetSettings, around: GpunetSurroundings) -> dict[s
         "env": [{"name": name, "value": value} for name, value in _environment(settings, around).items()],
         "resources": _resources(settings, around.pools),
         **_life(),
+        # Why it did not start is its last line, which is then in the pod's status too.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {**CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
         "volumeMounts": mounts,
     }

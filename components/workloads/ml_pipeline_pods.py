@@ -10,9 +10,10 @@ from typing import Any
 import pulumi
 from typing_extensions import TypedDict
 
+from components.pod_security import CONTAINER_SECURITY
 from components.pools import Pool, placement
 from components.ray_ports import CLIENT, DASHBOARD, GCS, METRICS
-from components.workloads.ray_pods import CONTAINER_SECURITY, GPUS, POD_SECURITY, SESSION
+from components.workloads.ray_pods import GPUS, POD_SECURITY, SESSION
 
 PODS: Mapping[str, str] = {"app.kubernetes.io/name": "ml-pipeline"}
 """Labels of every pod of the pipeline."""

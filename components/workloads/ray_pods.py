@@ -11,6 +11,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from components.pod_security import CONTAINER_SECURITY
 from components.pools import Pool, placement
 from components.ray_ports import AUTOSCALER_METRICS, CLIENT, DASHBOARD, DASHBOARD_METRICS, GCS, METRICS
 from components.workloads.ray_groups import (
@@ -50,13 +51,6 @@ POD_SECURITY: Mapping[str, Any] = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 """Whom every pod runs as."""
-CONTAINER_SECURITY: Mapping[str, Any] = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "runAsNonRoot": True,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
-"""What every container may do. The root file system stays writable: jobs install packages into their environments."""
 
 
 class RayClusterSettings(TypedDict):
@@ -206,6 +200,7 @@ def _template(
             "serviceAccountName": account,
             "automountServiceAccountToken": False,
             "securityContext": POD_SECURITY,
+            # The root file system stays writable: jobs install packages into their environments.
             "containers": [{**container, "securityContext": CONTAINER_SECURITY, "volumeMounts": mounts}],
             "volumes": volumes,
             "nodeSelector": {"kubernetes.io/arch": cluster["architecture"]},

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from schema.base import Aws, Network, Repository
 from schema.compute import Addon
 from schema.domain import Domain
-from schema.gpunet import MODEL_SUFFIXES, RULES, Gpunet, GpunetPublish
+from schema.gpunet import MODEL_SUFFIXES, Gpunet, GpunetPublish
+from schema.gpunet_rules import RULES
 from schema.node_pools import NodePool
 from schema.platform import PlatformChart
 from schema.problems import Problem, explain_all

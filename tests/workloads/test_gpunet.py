@@ -14,7 +14,6 @@ from components.web_apps import WEB_APPS
 from components.workloads.gpunet import (
     DEREGISTRATION_S,
     PROGRESS_S,
-    WAIT_S,
     Gpunet,
     GpunetArgs,
     image_to_push,
@@ -59,6 +58,7 @@ RIGHTS = "aws:iam/rolePolicy:RolePolicy"
 ROLE = "aws:iam/role:Role"
 
 ALB = "alb.ingress.kubernetes.io"
+TIMEOUT = "pulumi.com/timeoutSeconds"
 
 
 def built(around: dict[str, Any] | None = None, **changes: Any) -> Built[Gpunet]:
@@ -187,14 +187,15 @@ def test_the_namespace_comes_before_and_goes_after_everything_in_it():
             assert comes_after(made, namespace), made.type
 
 
-@pytest.mark.parametrize("kind", [AUTOSCALER, BUDGET, SERVICE, MONITOR, INGRESS])
+@pytest.mark.parametrize("kind", [SERVICE, MONITOR, INGRESS])
 def test_what_looks_for_pods_comes_once_there_are_some(kind: str):
     assert comes_after(published().only(kind), published().only(DEPLOYMENT))
 
 
-def test_so_does_kedas():
-    scaled = built(scaling={"metricsFrom": "keda"})
-    assert comes_after(scaled.only(SCALED_OBJECT), scaled.only(DEPLOYMENT))
+def test_how_many_pods_there_are_can_be_changed_while_they_do_not_come():
+    for made, kind in ((published(), AUTOSCALER), (built(scaling={"metricsFrom": "keda"}), SCALED_OBJECT)):
+        for one in (made.only(kind), made.only(BUDGET)):
+            assert not comes_after(one, made.only(DEPLOYMENT))
 
 
 def test_the_load_balancer_comes_after_the_service_that_it_asks():
@@ -216,9 +217,9 @@ def test_how_many_pods_there_are_is_up_to_the_autoscaler():
 
 def test_up_waits_until_kubernetes_has_judged_a_rollout():
     deployment = usual().only(DEPLOYMENT)
-    assert annotations(deployment)["pulumi.com/timeoutSeconds"] == str(WAIT_S)
+    waits = [int(annotations(built(scaling={"max": most}).only(DEPLOYMENT))[TIMEOUT]) for most in (1, 10)]
     assert deployment.inputs["spec"]["progressDeadlineSeconds"] == PROGRESS_S
-    assert START_S < PROGRESS_S < WAIT_S
+    assert START_S < PROGRESS_S < waits[0] < waits[1], "pods are replaced one after the other"
 
 
 def test_the_selector_does_not_change_with_what_is_served():
@@ -276,7 +277,7 @@ def test_the_service_is_where_others_look_for_it():
     app = WEB_APPS["gpunet"]
     assert (app.namespace, app.service, app.port) == ("gpunet", "gpunet", port["port"]) == ("gpunet", "gpunet", 80)
     (container,) = usual().only(DEPLOYMENT).inputs["spec"]["template"]["spec"]["containers"]
-    assert port["targetPort"] in {one["name"] for one in container["ports"]}
+    assert port["targetPort"] in {one["containerPort"] for one in container["ports"]}
 
 
 def test_metrics_are_scraped_at_the_service_four_times_a_minute():

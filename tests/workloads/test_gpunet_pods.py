@@ -315,3 +315,7 @@ def test_the_services_settings_are_read_as_it_declares_them():
     known = settings_of_the_service()
     assert {"MODEL_PATH", "S3_KEY", "GPUNET_DEVICE", "GPUNET_FETCH_HOSTS"} <= set(known)
     assert (known["S3_KEY"], known["GPUNET_DRAIN_DELAY"]) == ("gpunet-0.pth", 2.0)
+
+
+def test_the_reason_of_a_start_that_failed_is_in_the_pods_status():
+    assert container()["terminationMessagePolicy"] == "FallbackToLogsOnError"

@@ -29,6 +29,7 @@ SUBMIT = """
 }})()
 """
 LABELS = "[...document.querySelectorAll('#labels b')].map((e) => e.textContent)"
+SHOWN = "[...document.querySelectorAll('img, [hidden]')].filter((e) => e.offsetParent).map((e) => e.outerHTML)"
 FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 
 
@@ -41,6 +42,7 @@ async def test_a_dropped_image_shows_labels_and_bars_at_every_width_and_scheme()
     async with running(settings_for()) as (client, _), browser() as page:
         for width, dark in ((1280, False), (1280, True), (390, False), (390, True)):
             await page.open(str(client._base_url), width=width, dark=dark)
+            assert await page.run(SHOWN) == [], "before an image is chosen there is nothing to show of it"
             await page.run(drop(picture(526, (640, 480))))
             await page.until("document.querySelectorAll('#labels meter').length === 5")
             await page.until("document.getElementById('preview').naturalWidth > 0")
