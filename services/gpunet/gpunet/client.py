@@ -24,10 +24,12 @@ def ask(server: str, image: str, count: int = 5, *, timeout_s: float = 30) -> di
         The service's answer.
 
     Raises:
-        AskFailed: no such file, no service, or the service refused.
+        AskFailed: no such file, no such address, no service, or the service refused.
     """
     if image.startswith(("http://", "https://")):
         body, kind = json.dumps({"image_url": image, "top_k": count}).encode(), "application/json"
+    elif "://" in image:
+        raise AskFailed(f"{image} is neither a file nor an address that the service fetches: http:// or https://")
     else:
         try:
             body, kind = Path(image).read_bytes(), "application/octet-stream"
@@ -41,9 +43,15 @@ def ask(server: str, image: str, count: int = 5, *, timeout_s: float = 30) -> di
         with opener.open(request, timeout=timeout_s) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
-        raise AskFailed(f"{server} refused: {_detail(error)}") from error
+        raise AskFailed(f"{server} refused {image}: {_detail(error)}") from error
     except (OSError, ValueError) as error:
-        raise AskFailed(f"{server} does not answer ({error}). `gpunet serve` starts a service there") from error
+        hint = "`gpunet serve` starts a service there"
+        raise AskFailed(f"{server} does not answer ({_reason(error)}). {hint}") from error
+
+
+def _reason(error: Exception) -> str:
+    cause: object = getattr(error, "reason", error)
+    return str(getattr(cause, "strerror", None) or cause)
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
