@@ -54,7 +54,7 @@ def load(choice: ModelChoice) -> Backend:
     warm(backend)
     give_back()
     log.info(
-        "model ready",
+        "model loaded and warm",
         extra={
             "model": vars(backend.info),
             "load_seconds": round(opened - started, 2),
