@@ -153,8 +153,8 @@ class Encryption(Section):
 class Repository(Section):
     """A repository for images."""
 
-    keep_images: Annotated[int, Field(ge=1, le=1000)] = 30
-    """Images to keep; older ones go."""
+    keep_images: Annotated[int, Field(ge=2, le=1000)] = 30
+    """Images to keep; older ones go, so that with one alone the next push would take away what runs."""
     untagged_days: Annotated[int, Field(ge=1)] = 7
     """Days that an image without a tag is kept."""
 

@@ -110,7 +110,7 @@ BAD = [
         "eksai:aws.region",
     ),
     ("eksai:repositories", {"My App": {}}, "eksai:repositories.My App", "lower-case", "choose such a name"),
-    ("eksai:repositories", {"app": {"keepImages": 0}}, "eksai:repositories.app.keepImages", "at least 1", "Images"),
+    ("eksai:repositories", {"app": {"keepImages": 1}}, "eksai:repositories.app.keepImages", "at least 2", "Images"),
     ("eksai:storage", {"efs": {"enable": True}}, "eksai:storage.efs.enable", "not a setting", "enabled"),
     ("eksai:addons", {}, "eksai:storage.efs", "aws-efs-csi-driver", "to true"),
     (
