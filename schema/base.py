@@ -1,5 +1,6 @@
 """Settings of the account and of the base layer."""
 
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
@@ -23,6 +24,7 @@ from schema.fields import (
     Zone,
     refuse,
 )
+from schema.problems import Problem
 
 RetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 3653]
 """What CloudWatch Logs accepts as retention, days."""
@@ -157,6 +159,19 @@ class Repository(Section):
     """Images to keep; older ones go, so that with one alone the next push would take away what runs."""
     untagged_days: Annotated[int, Field(ge=1)] = 7
     """Days that an image without a tag is kept."""
+
+
+def missing_repository(key: str, name: str, repositories: Mapping[str, Repository]) -> Iterator[Problem]:
+    """What is wrong with the repository of a workload's image where the stack has none of that name.
+
+    Args:
+        key: its key in the stack file.
+        name: the repository.
+        repositories: the stack's repositories.
+    """
+    if name not in repositories:
+        rule = "its image comes from a repository of eksai:repositories"
+        yield Problem(key, name, rule, f"add the line {name}: {{}} there")
 
 
 class ModelBucket(Section):

@@ -1,6 +1,6 @@
 """Settings of the domain."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 from typing import Annotated
 
@@ -122,14 +122,33 @@ def documentation_domains_stay_local(domain: Domain, local: bool) -> Iterator[Pr
     """What documentation uses belongs to nobody."""
     if local or domain.name is None:
         return
-    if any(f".{domain.name}".endswith(f".{known}") for known in DOCUMENTATION_DOMAINS):
-        rule = "a documentation domain works on the local cloud only"
-        yield Problem(f"{NAMESPACE}:domain.name", domain.name, rule, "put in a domain of yours")
-    for index, cidr in enumerate(domain.inbound_cidrs):
+    yield from documentation_host(f"{NAMESPACE}:domain.name", domain.name, "put in a domain of yours")
+    yield from documentation_ranges(f"{NAMESPACE}:domain.inboundCidrs", domain.inbound_cidrs)
+
+
+def documentation_host(key: str, name: str, fix: str) -> Iterator[Problem]:
+    """What is wrong with a host or domain of documentation where others are to find it.
+
+    Args:
+        key: its key in the stack file.
+        name: the host or domain.
+        fix: the way out.
+    """
+    if any(f".{name}".endswith(f".{known}") for known in DOCUMENTATION_DOMAINS):
+        yield Problem(key, name, "a documentation domain works on the local cloud only", fix)
+
+
+def documentation_ranges(key: str, ranges: Sequence[str]) -> Iterator[Problem]:
+    """What is wrong with ranges of documentation among those that reach a load balancer.
+
+    Args:
+        key: the key of their list in the stack file.
+        ranges: the ranges.
+    """
+    for index, cidr in enumerate(ranges):
         if any(IPv4Network(cidr).subnet_of(known) for known in DOCUMENTATION_NETWORKS):
             rule = "a documentation range works on the local cloud only"
-            key = f"{NAMESPACE}:domain.inboundCidrs[{index}]"
-            yield Problem(key, cidr, rule, "put in the public addresses that your people go out with")
+            yield Problem(f"{key}[{index}]", cidr, rule, "put in the public addresses that your people go out with")
 
 
 RULES = (

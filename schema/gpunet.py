@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic.alias_generators import to_camel
 
+from components.base.cidr import USABLE
 from components.workloads.gpunet_settings import MODELS
-from schema.base import SHARED_ADDRESSES
 from schema.domain import MOST_INBOUND, check_inbound_cidr
 from schema.fields import (
     Amount,
@@ -29,8 +29,6 @@ MODEL_SUFFIXES = (".onnx", ".safetensors", ".pth", ".pt", ".tar")
 
 _LEAST_MEMORY = "1Gi"
 """The service holds 256 MiB of what it receives, and has the model and the libraries beside that."""
-_PRIVATE = (*(IPv4Network(n) for n in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")), SHARED_ADDRESSES)
-"""Private addresses (RFC 1918), and those that a VPC may have for pods."""
 
 
 def _check_digest(value: str) -> str:
@@ -97,9 +95,9 @@ def _private_range(value: str) -> str:
         raise refuse(rule, "for example 10.0.0.0/8") from error
     if str(network) != value:
         raise refuse(rule, f"write {network}")
-    if not any(network.subnet_of(private) for private in _PRIVATE):
+    if not any(network.subnet_of(private) for private in USABLE):
         raise refuse(
-            f"an internal load balancer is reached from private addresses: of {', '.join(map(str, _PRIVATE))}",
+            f"an internal load balancer is reached from private addresses: of {', '.join(map(str, USABLE))}",
             "give the ranges of the VPC and of what is connected to it, or set scheme: internet-facing",
         )
     return value

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network
 from typing import Any, cast
 
 from components.accelerators import Vendor
@@ -15,16 +14,13 @@ from components.pools import Pool
 from components.web_apps import WEB_APPS
 from components.workloads.gpunet_pods import GpunetSurroundings, has_whole_gpus, pod_template
 from components.workloads.gpunet_settings import GpunetSettings
-from schema.base import Aws, Network, Repository
+from schema.base import Aws, Network, Repository, missing_repository
 from schema.compute import Addon
-from schema.domain import DOCUMENTATION_DOMAINS, Domain
-from schema.fields import (
-    DOCUMENTATION_NETWORKS,
-    quantity,
-)
+from schema.domain import Domain, documentation_host, documentation_ranges
+from schema.fields import quantity
 from schema.gpunet import Gpunet
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart, is_installed
+from schema.platform import PlatformChart, missing_chart
 from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
@@ -44,13 +40,8 @@ _METRICS_SERVER = "metrics-server"
 
 def gpunet_has_its_repository(gpunet: Gpunet, repositories: dict[str, Repository]) -> Iterator[Problem]:
     """There is a place for the image."""
-    if gpunet.enabled and gpunet.repository not in repositories:
-        yield Problem(
-            f"{_SECTION}.repository",
-            gpunet.repository,
-            "its image comes from a repository of eksai:repositories",
-            f"add the line {gpunet.repository}: {{}} there",
-        )
+    if gpunet.enabled:
+        yield from missing_repository(f"{_SECTION}.repository", gpunet.repository, repositories)
 
 
 def gpunet_has_its_charts(gpunet: Gpunet, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
@@ -64,9 +55,7 @@ def gpunet_has_its_charts(gpunet: Gpunet, platform: dict[str, PlatformChart]) ->
     if gpunet.publish:
         needs[_BALANCER] = f"nothing makes the load balancer of {_SECTION}.publish"
     for chart, lost in needs.items():
-        if not is_installed(chart, platform):
-            fix = "remove enabled: false" if chart in platform else f"add the line {chart}: {{}}"
-            yield Problem(f"{NAMESPACE}:platform", "", f"without {chart} {lost}", fix)
+        yield from missing_chart(chart, platform, lost)
 
 
 def gpunet_has_its_addons(gpunet: Gpunet, addons: dict[str, Addon]) -> Iterator[Problem]:
@@ -265,15 +254,9 @@ def gpunet_documentation_values_stay_local(gpunet: Gpunet, local: bool) -> Itera
     """What documentation uses belongs to nobody."""
     if local or not gpunet.enabled or gpunet.publish is None:
         return
-    host = gpunet.publish.host
-    if host is not None and any(f".{host}".endswith(f".{known}") for known in DOCUMENTATION_DOMAINS):
-        rule = "a documentation domain works on the local cloud only"
-        yield Problem(f"{_SECTION}.publish.host", host, rule, "put in a host of yours")
-    for index, cidr in enumerate(gpunet.publish.inbound_cidrs):
-        if any(IPv4Network(cidr).subnet_of(known) for known in DOCUMENTATION_NETWORKS):
-            rule = "a documentation range works on the local cloud only"
-            key = f"{_SECTION}.publish.inboundCidrs[{index}]"
-            yield Problem(key, cidr, rule, "put in the public addresses that your people go out with")
+    if gpunet.publish.host is not None:
+        yield from documentation_host(f"{_SECTION}.publish.host", gpunet.publish.host, "put in a host of yours")
+    yield from documentation_ranges(f"{_SECTION}.publish.inboundCidrs", gpunet.publish.inbound_cidrs)
 
 
 RULES = (

@@ -7,10 +7,10 @@ from pydantic import Field, model_validator
 
 from components.workloads.ml_pipeline_pods import head_template, placed, resources, worker_template
 from components.workloads.ml_pipeline_template import MlPipelineSettings, ray_pods
-from schema.base import Repository
+from schema.base import Repository, missing_repository
 from schema.fields import Amount, BucketName, PoolName, RepositoryName, Section, matches, refuse
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart, is_installed
+from schema.platform import PlatformChart, missing_chart
 from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
@@ -148,20 +148,14 @@ class MlPipeline(Section):
 def pipeline_has_its_charts(ml_pipeline: MlPipeline, platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Somebody runs the steps, and makes the Ray clusters."""
     for chart in _CHARTS:
-        if ml_pipeline.enabled and not is_installed(chart, platform):
-            fix = "remove enabled: false" if chart in platform else f"add the line {chart}: {{}}"
-            yield Problem(f"{NAMESPACE}:platform", "", f"without {chart} no step of eksai:mlPipeline runs", fix)
+        if ml_pipeline.enabled:
+            yield from missing_chart(chart, platform, "no step of eksai:mlPipeline runs")
 
 
 def pipeline_has_its_repository(ml_pipeline: MlPipeline, repositories: dict[str, Repository]) -> Iterator[Problem]:
     """There is a place for the image."""
-    if ml_pipeline.enabled and ml_pipeline.repository not in repositories:
-        yield Problem(
-            f"{_SECTION}.repository",
-            ml_pipeline.repository,
-            "its image comes from a repository of eksai:repositories",
-            f"add the line {ml_pipeline.repository}: {{}} there",
-        )
+    if ml_pipeline.enabled:
+        yield from missing_repository(f"{_SECTION}.repository", ml_pipeline.repository, repositories)
 
 
 def pipeline_pods_have_nodes(ml_pipeline: MlPipeline, node_pools: dict[str, NodePool]) -> Iterator[Problem]:

@@ -104,6 +104,19 @@ def is_installed(name: str, platform: Mapping[str, PlatformChart]) -> bool:
     return name in platform and platform[name].enabled
 
 
+def missing_chart(chart: str, platform: Mapping[str, PlatformChart], lost: str) -> Iterator[Problem]:
+    """What is wrong where a chart does not run that something needs.
+
+    Args:
+        chart: the chart's name.
+        platform: the stack's charts.
+        lost: what there is not without it.
+    """
+    if not is_installed(chart, platform):
+        fix = "remove enabled: false" if chart in platform else f"add the line {chart}: {{}}"
+        yield Problem(f"{NAMESPACE}:platform", "", f"without {chart} {lost}", fix)
+
+
 def data_is_migrated_by_an_explicit_word_only(platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """A chart that would migrate what an older version of it has stored is not installed unless the stack says so."""
     for name, chart in platform.items():

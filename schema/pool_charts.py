@@ -8,8 +8,8 @@ from components.compute.pool_declaration import NodePoolSettings, listed, taints
 from components.platform.pool_charts import charts_needed
 from components.pools import Pool
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart, is_installed
-from schema.problems import NAMESPACE, Problem
+from schema.platform import PlatformChart, missing_chart
+from schema.problems import Problem
 
 
 def described(node_pools: Mapping[str, NodePool]) -> list[Pool]:
@@ -38,8 +38,5 @@ def _described(name: str, pool: NodePool) -> Pool:
 def pools_have_their_charts(node_pools: dict[str, NodePool], platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Whatever makes a pool's accelerators usable is installed."""
     for chart, pools in charts_needed(described(node_pools)).items():
-        if is_installed(chart, platform):
-            continue
-        fix = "remove enabled: false" if chart in platform else f"add the line {chart}: {{}}"
-        rule = f"without {chart} the nodes of {', '.join(pools)} announce no devices, and no pod gets any"
-        yield Problem(f"{NAMESPACE}:platform", "", rule, fix)
+        lost = f"the nodes of {', '.join(pools)} announce no devices, and no pod gets any"
+        yield from missing_chart(chart, platform, lost)

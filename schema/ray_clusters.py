@@ -16,7 +16,7 @@ from components.workloads.ray_pods import (
 )
 from schema.fields import Amount, PoolName, Section, matches, quantity, refuse
 from schema.node_pools import NodePool
-from schema.platform import PlatformChart, is_installed
+from schema.platform import PlatformChart, missing_chart
 from schema.pod_room import missing_pools, without_room
 from schema.pool_charts import described
 from schema.problems import NAMESPACE, Problem
@@ -147,10 +147,8 @@ def _key(cluster: str, *path: str) -> str:
 
 def ray_has_its_operator(ray_clusters: dict[str, RayCluster], platform: dict[str, PlatformChart]) -> Iterator[Problem]:
     """Somebody makes the pods of a Ray cluster."""
-    if ray_clusters and not is_installed(OPERATOR, platform):
-        fix = "remove enabled: false" if OPERATOR in platform else f"add the line {OPERATOR}: {{}}"
-        rule = f"without {OPERATOR} nothing makes the pods of {', '.join(ray_clusters)}"
-        yield Problem(f"{NAMESPACE}:platform", "", rule, fix)
+    if ray_clusters:
+        yield from missing_chart(OPERATOR, platform, f"nothing makes the pods of {', '.join(ray_clusters)}")
 
 
 def ray_sizes_agree(ray_clusters: dict[str, RayCluster]) -> Iterator[Problem]:

@@ -19,7 +19,7 @@ _LARGEST_VPC = 16
 _SMALLEST_VPC = 20
 """Nodes take addresses in blocks of 16: in less than a /20, four zones have no room for their pods."""
 _SMALLEST_PODS = 20
-_USABLE = tuple(IPv4Network(n) for n in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"))
+USABLE = tuple(IPv4Network(n) for n in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"))
 """Private address space (RFC 1918) and the one shared behind NAT (RFC 6598)."""
 
 
@@ -46,8 +46,8 @@ def check_vpc_cidr(cidr: str) -> IPv4Network:
 
 
 def _check_private(network: IPv4Network) -> None:
-    if not any(network.subnet_of(usable) for usable in _USABLE):
-        listed = ", ".join(map(str, _USABLE))
+    if not any(network.subnet_of(usable) for usable in USABLE):
+        listed = ", ".join(map(str, USABLE))
         raise ValueError(f"addresses of a VPC are private: of {listed}; others belong to somebody")
 
 

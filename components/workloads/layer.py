@@ -113,18 +113,22 @@ def make_workloads(
     return WorkloadOutputs(images, models)
 
 
+def _installed(inputs: WorkloadInputs, *charts: str) -> list[pulumi.Resource]:
+    """Those of some charts that the stack has."""
+    return [inputs.installed[chart] for chart in charts if chart in inputs.installed]
+
+
 def _ray_needs(cluster: RayClusterSettings, inputs: WorkloadInputs) -> list[pulumi.Resource]:
     """What a Ray cluster comes after: nodes, its namespace, who makes its pods, and who knows its monitors."""
     named = dict.fromkeys(
         [*cluster["head"]["pools"], *(p for group in cluster["groups"].values() for p in group["pools"])]
     )
-    monitors = [inputs.installed[_MONITOR_CRDS]] if _MONITOR_CRDS in inputs.installed else []
     return [
         *inputs.cluster_ready,
         *(inputs.pools[name] for name in named),
         inputs.namespaces[RAY_NAMESPACE],
         inputs.installed[_OPERATOR],
-        *monitors,
+        *_installed(inputs, _MONITOR_CRDS),
     ]
 
 
@@ -186,9 +190,6 @@ def _gpunet_needs(settings: GpunetSettings, inputs: WorkloadInputs) -> list[pulu
 
 
 def _gpunet_args(settings: GpunetSettings, inputs: WorkloadInputs, stack: StackFacts) -> GpunetArgs:
-    def installed(*charts: str) -> list[pulumi.Resource]:
-        return [inputs.installed[chart] for chart in charts if chart in inputs.installed]
-
     return GpunetArgs(
         **settings,
         cluster_name=stack.cluster_name,
@@ -200,8 +201,8 @@ def _gpunet_args(settings: GpunetSettings, inputs: WorkloadInputs, stack: StackF
         all_pools={pool.name: pool for pool in stack.pools},
         vpc_ranges=stack.node_ranges,
         domain=inputs.domain,
-        monitored_by=installed(_MONITOR_CRDS),
-        scaled_by=installed(settings["scaling"]["metrics_from"]),
-        published_by=installed(_LOAD_BALANCERS, _RECORDS),
+        monitored_by=_installed(inputs, _MONITOR_CRDS),
+        scaled_by=_installed(inputs, settings["scaling"]["metrics_from"]),
+        published_by=_installed(inputs, _LOAD_BALANCERS, _RECORDS),
         prometheus_url=_PROMETHEUS_URL,
     )
